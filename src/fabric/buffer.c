@@ -1,5 +1,5 @@
 /* Shared buffers. A class of an ingress port has a reserve, then shares: as long as its share is below alpha times
- * what is free of the shared part. A lossless class that reaches that is paused, and what still comes goes into its
+ * what is free of the shared room. A lossless class that reaches that is paused, and what still comes goes into its
  * headroom; a lossy one is bounded where it waits, by the same rule. The packet that reaches the threshold is taken:
  * that is why a largest packet of each lossless class is kept aside. */
 #include <errno.h>
@@ -252,9 +252,9 @@ static bool has_room(const struct fabric *fabric, const struct port *port, const
 	return wanted == 0 || (wanted <= free_of(buffer) && queue->bytes + bytes <= threshold(buffer, queue->alpha, 0));
 }
 
-bool buffer_admit(struct part *part, uint32_t number, const struct packet *packet)
+bool buffer_admit(struct shard *shard, uint32_t number, const struct packet *packet)
 {
-	struct fabric *fabric = part->fabric;
+	struct fabric *fabric = shard->fabric;
 	const struct port *port = fabric->ports[number];
 	struct ingress *ingress = fabric->ingresses[packet->in_link];
 	const uint8_t class = port_class(port, packet);
@@ -270,19 +270,19 @@ bool buffer_admit(struct part *part, uint32_t number, const struct packet *packe
 	return true;
 }
 
-void buffer_release(struct part *part, const struct packet *packet, uint8_t class)
+void buffer_release(struct shard *shard, const struct packet *packet, uint8_t class)
 {
-	struct fabric *fabric = part->fabric;
+	struct fabric *fabric = shard->fabric;
 	struct ingress *ingress = fabric->ingresses[packet->in_link];
 	if (!ingress)
 		return;
 	if (ingress->profile->flow_control == FLOW_CREDITS) {
-		credits_give(part, packet->in_link, class, packet->wire_bytes);
+		credits_give(shard, packet->in_link, class, packet->wire_bytes);
 		return;
 	}
 	struct ingress_class *its = &ingress->classes[class];
 	uint64_t bytes = packet->wire_bytes, from_headroom = its->headroom < bytes ? its->headroom : bytes;
 	its->headroom -= from_headroom;
 	set_bytes(fabric, ingress, class, its->bytes - (bytes - from_headroom));
-	pfc_on_released(part, packet->in_link, class);
+	pfc_on_released(shard, packet->in_link, class);
 }

@@ -43,8 +43,8 @@ uint64_t buffer_shared(const struct fabric_config *config, uint32_t at_switch);
 int buffers_open(struct fabric *fabric); /* -ENOMEM */
 void buffers_close(struct fabric *fabric);
 
-bool buffer_admit(struct part *part, uint32_t out_link, const struct packet *packet);
-void buffer_release(struct part *part, const struct packet *packet, uint8_t of_class);
+bool buffer_admit(struct shard *shard, uint32_t out_link, const struct packet *packet);
+void buffer_release(struct shard *shard, const struct packet *packet, uint8_t of_class);
 /* PFC: it has its share, or more. */
 bool buffer_is_over(const struct fabric *fabric, const struct ingress *ingress, uint8_t of_class);
 uint64_t buffer_threshold(const struct fabric *fabric, const struct ingress *ingress, uint8_t of_class);

@@ -1,19 +1,19 @@
-/* See closing.h. Two lists, linked by the flows' `next`: what ended since the generation began, in each part, and what
+/* See closing.h. Two lists, linked by the flows' `next`: what ended since the generation began, in each shard, and what
  * had ended before. */
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
 
-void closing_add(struct part *part, uint32_t flow)
+void closing_add(struct shard *shard, uint32_t flow)
 {
-	part->fabric->flows[flow].next = part->first_ended;
-	part->first_ended = flow;
+	shard->fabric->flows[flow].next = shard->first_ended;
+	shard->first_ended = flow;
 }
 
 static bool is_older_gone(const struct fabric *fabric)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < fabric->part_count; i++)
-		count += fabric->parts[i].under_way[!fabric->generation];
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		count += fabric->shards[i].under_way[!fabric->generation];
 	return count == 0;
 }
 
@@ -40,13 +40,13 @@ void closing_advance(struct fabric *fabric)
 	if (!fabric->kind->close_flow || !is_older_gone(fabric))
 		return;
 	fabric->first_closing = close_all(fabric);
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
-		struct part *part = &fabric->parts[i];
-		for (uint32_t flow = part->first_ended, next; flow != FLOW_NONE; flow = next) {
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		struct shard *shard = &fabric->shards[i];
+		for (uint32_t flow = shard->first_ended, next; flow != FLOW_NONE; flow = next) {
 			next = fabric->flows[flow].next;
 			push(fabric, &fabric->first_closing, flow);
 		}
-		part->first_ended = FLOW_NONE;
+		shard->first_ended = FLOW_NONE;
 	}
 	fabric->generation = !fabric->generation;
 }

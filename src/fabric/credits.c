@@ -19,12 +19,12 @@ void credits_return(struct fabric *fabric, uint32_t number, const struct packet 
 		port->queues[port_class(port, packet)].blocks_sent -= credits_of(packet->wire_bytes);
 }
 
-void credits_give(struct part *part, uint32_t in_link, uint8_t lane, uint32_t wire_bytes)
+void credits_give(struct shard *shard, uint32_t in_link, uint8_t lane, uint32_t wire_bytes)
 {
-	uint32_t back = part->fabric->network->links[in_link].reverse;
-	part->fabric->ingresses[in_link]->classes[lane].blocks_freed += credits_of(wire_bytes);
-	part->fabric->ports[back]->credits_due |= (uint8_t)(1u << lane);
-	port_run(part, back);
+	uint32_t back = shard->fabric->network->links[in_link].reverse;
+	shard->fabric->ingresses[in_link]->classes[lane].blocks_freed += credits_of(wire_bytes);
+	shard->fabric->ports[back]->credits_due |= (uint8_t)(1u << lane);
+	port_run(shard, back);
 }
 
 uint64_t credits_granted(const struct fabric *fabric, uint32_t number, uint8_t lane)
@@ -32,10 +32,10 @@ uint64_t credits_granted(const struct fabric *fabric, uint32_t number, uint8_t l
 	return fabric->ingresses[fabric->network->links[number].reverse]->classes[lane].blocks_freed;
 }
 
-void credits_on_frame(struct part *part, uint32_t number, const struct frame *frame)
+void credits_on_frame(struct shard *shard, uint32_t number, const struct frame *frame)
 {
-	struct port_queue *queue = &part->fabric->ports[number]->queues[__builtin_ctz(frame->classes)];
+	struct port_queue *queue = &shard->fabric->ports[number]->queues[__builtin_ctz(frame->classes)];
 	if (frame->value > queue->blocks_granted)
 		queue->blocks_granted = frame->value;
-	port_wake(part, number);
+	port_wake(shard, number);
 }

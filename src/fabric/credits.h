@@ -25,9 +25,9 @@ static inline void credits_take(struct port_queue *queue, const struct packet *p
 void credits_return(
 	struct fabric *fabric, uint32_t link, const struct packet *packet); /* it took no room: it was lost */
 void credits_open(struct fabric *fabric, uint32_t link);                    /* of a port: what it is granted at first */
-void credits_give(struct part *part, uint32_t in_link, uint8_t lane, uint32_t wire_bytes); /* there is room again */
+void credits_give(struct shard *shard, uint32_t in_link, uint8_t lane, uint32_t wire_bytes); /* there is room again */
 uint64_t credits_granted(
 	const struct fabric *fabric, uint32_t link, uint8_t lane); /* to who sends to this port's switch */
-void credits_on_frame(struct part *part, uint32_t link, const struct frame *frame);
+void credits_on_frame(struct shard *shard, uint32_t link, const struct frame *frame);
 
 #endif

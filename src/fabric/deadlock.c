@@ -30,33 +30,33 @@ struct search {
 	uint32_t news_count;
 };
 
-static const struct part *part_of(const struct fabric *fabric, uint32_t link)
+static const struct shard *part_of(const struct fabric *fabric, uint32_t link)
 {
 	network_node from = fabric->network->links[link].from;
-	return &fabric->parts[network_is_switch(from) ? fabric->switches[network_index(from)].part
-						      : fabric->endpoints[network_index(from)].part];
+	return &fabric->shards[network_is_switch(from) ? fabric->switches[network_index(from)].shard
+						       : fabric->endpoints[network_index(from)].shard];
 }
 
 /* ---- Who is held ------------------------------------------------------------------------------------------------- */
 
-static bool has_credit(const struct part *part, uint32_t link, uint8_t class)
+static bool has_credit(const struct shard *shard, uint32_t link, uint8_t class)
 {
-	const struct port_queue *queue = &part->fabric->ports[link]->queues[class];
-	const struct ingress *ingress = part->fabric->ingresses[link];
-	uint64_t wanted = credits_of(part->packets[queue->head].wire_bytes);
+	const struct port_queue *queue = &shard->fabric->ports[link]->queues[class];
+	const struct ingress *ingress = shard->fabric->ingresses[link];
+	uint64_t wanted = credits_of(shard->packets[queue->head].wire_bytes);
 	return queue->blocks_sent + wanted <= ingress->classes[class].blocks_freed;
 }
 
 /* And nothing frees it that has been said, or is sure to happen. */
 static bool is_held(const struct fabric *fabric, uint32_t link, uint8_t class)
 {
-	const struct part *part = part_of(fabric, link);
+	const struct shard *shard = part_of(fabric, link);
 	const struct port *port = fabric->ports[link];
 	const uint8_t bit = (uint8_t)(1u << class);
-	if (!(port->occupied & bit) || !port_is_stopped(part, port, class))
+	if (!(port->occupied & bit) || !port_is_stopped(shard, port, class))
 		return false;
 	if (port->has_credits)
-		return !has_credit(part, link, class);
+		return !has_credit(shard, link, class);
 	bool is_watched = fabric->links[link].kind == LINK_PORT && port->profile->watchdog;
 	return !is_watched && fabric->ingresses[link]->paused & bit;
 }
@@ -110,14 +110,14 @@ static void visit_queue(struct search *search, uint32_t place, visitor *visit)
 {
 	const struct fabric *fabric = search->fabric;
 	const uint32_t link = link_of(place);
-	const struct part *part = part_of(fabric, link);
+	const struct shard *shard = part_of(fabric, link);
 	const struct port *port = fabric->ports[link];
 	uint32_t sender;
 	uint64_t amount;
 	if (fabric->links[link].kind != LINK_PORT || !(port->occupied & 1u << class_of(place)))
 		return;
-	for (uint32_t i = port->queues[class_of(place)].head; i != NO_PACKET; i = part->packets[i].next)
-		if (find_sender(fabric, &part->packets[i], &sender, &amount))
+	for (uint32_t i = port->queues[class_of(place)].head; i != NO_PACKET; i = shard->packets[i].next)
+		if (find_sender(fabric, &shard->packets[i], &sender, &amount))
 			visit(search, place, sender, amount);
 }
 

@@ -59,10 +59,10 @@ static uint32_t wire_bytes_of(const struct fabric *fabric, const struct vb_packe
 	return overhead ? packet->payload_length + overhead : vb_packet_wire_length(packet) + IP_UDP + ETHERNET;
 }
 
-uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers, struct packet packet)
+uint32_t endpoint_make_packet(struct shard *shard, const struct vb_packet *headers, struct packet packet)
 {
-	const struct fabric *fabric = part->fabric;
-	uint32_t index = packet_get(part);
+	const struct fabric *fabric = shard->fabric;
+	uint32_t index = packet_get(shard);
 	if (index == NO_PACKET)
 		return NO_PACKET;
 	bool is_response = vb_packet_row(headers)->is_response;
@@ -74,22 +74,22 @@ uint32_t endpoint_make_packet(struct part *part, const struct vb_packet *headers
 		packet.takes_marks = false;
 		packet.traffic_class = fabric->config->ack_class;
 	}
-	if (!packet_fill(part, index, &packet, headers))
+	if (!packet_fill(shard, index, &packet, headers))
 		return NO_PACKET;
 	if (is_response)
-		part->acks++;
+		shard->acks++;
 	else
-		part->data_packets++;
+		shard->data_packets++;
 	return index;
 }
 
-static void await_wire(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void await_wire(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
-	const struct link *link = &part->fabric->links[endpoint->link];
+	const struct link *link = &shard->fabric->links[endpoint->link];
 	if (endpoint->is_wire_awaited)
 		return;
 	endpoint->is_wire_awaited = true;
-	events_add(&part->events, link->free_at, event_key(EVENT_WIRE, 0, number));
+	events_add(&shard->events, link->free_at, event_key(EVENT_WIRE, 0, number));
 }
 
 /* A class that is paused, or has a packet that may not leave, is not asked for more. */
@@ -107,52 +107,52 @@ static void hold_classes(const struct fabric *fabric, struct endpoint *endpoint)
 	fabric->kind->hold(fabric, endpoint, held, replies);
 }
 
-static void send_next_by_class(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void send_next_by_class(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
-	const struct link *link = &part->fabric->links[endpoint->link];
-	while (link->free_at <= part->now) {
-		if (port_send_next(part, endpoint->link))
+	const struct link *link = &shard->fabric->links[endpoint->link];
+	while (link->free_at <= shard->now) {
+		if (port_send_next(shard, endpoint->link))
 			continue;
-		hold_classes(part->fabric, endpoint);
+		hold_classes(shard->fabric, endpoint);
 		do {
-			uint32_t index = part->fabric->kind->pull(part, endpoint, number);
+			uint32_t index = shard->fabric->kind->pull(shard, endpoint, number);
 			if (index == NO_PACKET)
 				return;
-			port_queue(part, endpoint->link, index);
-		} while (part->at_hand);
+			port_queue(shard, endpoint->link, index);
+		} while (shard->at_hand);
 	}
-	hold_classes(part->fabric, endpoint);
-	if (part->fabric->ports[endpoint->link]->occupied || part->fabric->kind->wants(part, endpoint))
-		await_wire(part, endpoint, number);
+	hold_classes(shard->fabric, endpoint);
+	if (shard->fabric->ports[endpoint->link]->occupied || shard->fabric->kind->wants(shard, endpoint))
+		await_wire(shard, endpoint, number);
 }
 
-static void send_next(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void send_next(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
-	const struct link *link = &part->fabric->links[endpoint->link];
+	const struct link *link = &shard->fabric->links[endpoint->link];
 	if (link->kind == LINK_STOPPABLE) {
-		send_next_by_class(part, endpoint, number);
+		send_next_by_class(shard, endpoint, number);
 		return;
 	}
-	while (part->at_hand || link->free_at <= part->now) {
-		uint32_t index = part->fabric->kind->pull(part, endpoint, number);
+	while (shard->at_hand || link->free_at <= shard->now) {
+		uint32_t index = shard->fabric->kind->pull(shard, endpoint, number);
 		if (index == NO_PACKET)
 			return;
-		link_send(part, endpoint->link, index, link->free_at > part->now ? link->free_at : part->now);
+		link_send(shard, endpoint->link, index, link->free_at > shard->now ? link->free_at : shard->now);
 	}
-	if (part->fabric->kind->wants(part, endpoint))
-		await_wire(part, endpoint, number);
+	if (shard->fabric->kind->wants(shard, endpoint))
+		await_wire(shard, endpoint, number);
 }
 
 /* A paced one asks for a time soon, then for its timeout again, and so on: the event for that is there still. It may
  * be early by now. */
-static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void set_timer(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
-	struct vb_deadline deadline = part->fabric->kind->deadline(part, endpoint);
+	struct vb_deadline deadline = shard->fabric->kind->deadline(shard, endpoint);
 	if (!deadline.is_set || (endpoint->is_armed && endpoint->armed_for <= deadline.at))
 		return;
-	vb_time at = deadline.at > part->now ? deadline.at : part->now + 1;
-	const struct link *link = &part->fabric->links[endpoint->link];
-	if (at < link->free_at && part->fabric->kind->waits_for_wire)
+	vb_time at = deadline.at > shard->now ? deadline.at : shard->now + 1;
+	const struct link *link = &shard->fabric->links[endpoint->link];
+	if (at < link->free_at && shard->fabric->kind->waits_for_wire)
 		at = link->free_at;
 	if (endpoint->is_armed && endpoint->armed_for <= at)
 		return;
@@ -162,16 +162,16 @@ static void set_timer(struct part *part, struct endpoint *endpoint, uint32_t num
 		at = endpoint->spare_at;
 		endpoint->spare_at = 0;
 	} else {
-		events_add(&part->events, at, event_key(EVENT_TIMER, 0, number));
+		events_add(&shard->events, at, event_key(EVENT_TIMER, 0, number));
 	}
 	endpoint->is_armed = true;
 	endpoint->armed_for = at;
 }
 
-static void go_on(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void go_on(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
-	send_next(part, endpoint, number);
-	set_timer(part, endpoint, number);
+	send_next(shard, endpoint, number);
+	set_timer(shard, endpoint, number);
 }
 
 /* ---- Flows ------------------------------------------------------------------------------------------------------- */
@@ -189,35 +189,35 @@ static void queue_flow(struct fabric *fabric, uint32_t number, vb_time at)
 }
 
 /* The next to begin is in the calendar. */
-static void await_flow(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void await_flow(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	if (endpoint->first_flow == FLOW_NONE)
 		return;
-	vb_time at = part->fabric->flows[endpoint->first_flow].result.start + host_latency(part->fabric, number);
+	vb_time at = shard->fabric->flows[endpoint->first_flow].result.start + host_latency(shard->fabric, number);
 	if (endpoint->is_flow_awaited && endpoint->flow_at <= at)
 		return;
 	endpoint->is_flow_awaited = true;
 	endpoint->flow_at = at;
-	events_add(&part->events, at, event_key(EVENT_FLOW, 0, number));
+	events_add(&shard->events, at, event_key(EVENT_FLOW, 0, number));
 }
 
-void endpoint_end_flow(struct part *part, uint32_t number)
+void endpoint_end_flow(struct shard *shard, uint32_t number)
 {
-	struct fabric *fabric = part->fabric;
+	struct fabric *fabric = shard->fabric;
 	struct flow_state *state = &fabric->flows[number];
-	const vb_time heard = part->now + host_latency(fabric, state->src);
+	const vb_time heard = shard->now + host_latency(fabric, state->src);
 	state->result.fct = state->result.error ? -1 : heard - state->result.start;
-	part->flows_done++;
-	part->flows_failed += state->result.error != 0;
-	part->payload_bytes += state->result.error ? 0 : fabric->config->flows->flows[number].bytes;
-	if (part->last_flow < heard)
-		part->last_flow = heard;
+	shard->flows_done++;
+	shard->flows_failed += state->result.error != 0;
+	shard->payload_bytes += state->result.error ? 0 : fabric->config->flows->flows[number].bytes;
+	if (shard->last_flow < heard)
+		shard->last_flow = heard;
 	for (uint32_t flow = state->first_waiting, next; flow != FLOW_NONE; flow = next) {
 		next = fabric->flows[flow].next;
 		queue_flow(fabric, flow, heard + fabric->config->flows->flows[flow].start);
 	}
-	await_flow(part, &fabric->endpoints[state->src], state->src);
-	closing_add(part, number);
+	await_flow(shard, &fabric->endpoints[state->src], state->src);
+	closing_add(shard, number);
 }
 
 void endpoint_queue_flows(struct fabric *fabric)
@@ -228,123 +228,123 @@ void endpoint_queue_flows(struct fabric *fabric)
 		if (list->flows[i].after == FLOW_NONE)
 			queue_flow(fabric, i, list->flows[i].start);
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++)
-		await_flow(&fabric->parts[fabric->endpoints[i].part], &fabric->endpoints[i], i);
+		await_flow(&fabric->shards[fabric->endpoints[i].shard], &fabric->endpoints[i], i);
 }
 
 /* ---- What happens ------------------------------------------------------------------------------------------------ */
 
-void endpoint_expect(const struct part *part, uint32_t number, uint32_t index)
+void endpoint_expect(const struct shard *shard, uint32_t number, uint32_t index)
 {
-	const struct endpoint *endpoint = &part->fabric->endpoints[number];
-	__builtin_prefetch(&part->headers[index]);
+	const struct endpoint *endpoint = &shard->fabric->endpoints[number];
+	__builtin_prefetch(&shard->headers[index]);
 	__builtin_prefetch(endpoint);
 }
 
-void endpoint_ask(const struct part *part, uint32_t number)
+void endpoint_ask(const struct shard *shard, uint32_t number)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	if (fabric->kind && fabric->kind->ask)
 		fabric->kind->ask(&fabric->endpoints[number]);
 }
 
-void endpoint_ask_for_flow(const struct part *part, uint32_t number, uint32_t index)
+void endpoint_ask_for_flow(const struct shard *shard, uint32_t number, uint32_t index)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	if (fabric->kind && fabric->kind->ask_for_flow)
-		fabric->kind->ask_for_flow(&fabric->endpoints[number], &part->headers[index]);
+		fabric->kind->ask_for_flow(&fabric->endpoints[number], &shard->headers[index]);
 }
 
 /* Something has come, or is due. */
-static void rouse(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void rouse(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	if (endpoint->is_waking)
 		return;
 	endpoint->is_waking = true;
-	const uint64_t half = (uint64_t)nic_of(part->fabric, number)->wake_latency / 2;
+	const uint64_t half = (uint64_t)nic_of(shard->fabric, number)->wake_latency / 2;
 	const uint64_t drawn =
-		chance_exponential(fabric_chance(part->fabric->config->seed ^ 0x3A4E, number, endpoint->wakes++));
+		chance_exponential(fabric_chance(shard->fabric->config->seed ^ 0x3A4E, number, endpoint->wakes++));
 	const vb_time later = (vb_time)(half + (uint64_t)((unsigned __int128)half * drawn >> 32));
-	events_add(&part->events, part->now + later, event_key(EVENT_WAKE, 0, number));
+	events_add(&shard->events, shard->now + later, event_key(EVENT_WAKE, 0, number));
 }
 
-static void put_aside(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
+static void put_aside(struct shard *shard, struct endpoint *endpoint, uint32_t number, uint32_t index)
 {
-	part->packets[index].next = NO_PACKET;
+	shard->packets[index].next = NO_PACKET;
 	if (endpoint->first_waiting == NO_PACKET)
 		endpoint->first_waiting = index;
 	else
-		part->packets[endpoint->last_waiting].next = index;
+		shard->packets[endpoint->last_waiting].next = index;
 	endpoint->last_waiting = index;
-	rouse(part, endpoint, number);
+	rouse(shard, endpoint, number);
 }
 
-void endpoint_on_wake(struct part *part, uint32_t number)
+void endpoint_on_wake(struct shard *shard, uint32_t number)
 {
-	struct endpoint *endpoint = &part->fabric->endpoints[number];
+	struct endpoint *endpoint = &shard->fabric->endpoints[number];
 	endpoint->is_waking = false;
 	while (endpoint->first_waiting != NO_PACKET) {
 		const uint32_t index = endpoint->first_waiting;
-		endpoint->first_waiting = part->packets[index].next;
-		part->fabric->kind->receive(part, endpoint, number, index);
+		endpoint->first_waiting = shard->packets[index].next;
+		shard->fabric->kind->receive(shard, endpoint, number, index);
 	}
-	part->fabric->kind->advance(part, endpoint, number);
-	go_on(part, endpoint, number);
+	shard->fabric->kind->advance(shard, endpoint, number);
+	go_on(shard, endpoint, number);
 }
 
-void endpoint_receive(struct part *part, uint32_t number, uint32_t index)
+void endpoint_receive(struct shard *shard, uint32_t number, uint32_t index)
 {
-	struct endpoint *endpoint = &part->fabric->endpoints[number];
+	struct endpoint *endpoint = &shard->fabric->endpoints[number];
 	if (endpoint->sleeps) {
-		put_aside(part, endpoint, number, index);
+		put_aside(shard, endpoint, number, index);
 		return;
 	}
-	part->fabric->kind->receive(part, endpoint, number, index);
-	go_on(part, endpoint, number);
+	shard->fabric->kind->receive(shard, endpoint, number, index);
+	go_on(shard, endpoint, number);
 }
 
-void endpoint_wake(struct part *part, uint32_t number)
+void endpoint_wake(struct shard *shard, uint32_t number)
 {
-	go_on(part, &part->fabric->endpoints[number], number);
+	go_on(shard, &shard->fabric->endpoints[number], number);
 }
 
-void endpoint_on_wire(struct part *part, uint32_t number)
+void endpoint_on_wire(struct shard *shard, uint32_t number)
 {
-	struct endpoint *endpoint = &part->fabric->endpoints[number];
+	struct endpoint *endpoint = &shard->fabric->endpoints[number];
 	endpoint->is_wire_awaited = false;
-	go_on(part, endpoint, number);
+	go_on(shard, endpoint, number);
 }
 
-void endpoint_on_timer(struct part *part, uint32_t number)
+void endpoint_on_timer(struct shard *shard, uint32_t number)
 {
-	struct endpoint *endpoint = &part->fabric->endpoints[number];
-	if (endpoint->spare_at == part->now)
+	struct endpoint *endpoint = &shard->fabric->endpoints[number];
+	if (endpoint->spare_at == shard->now)
 		endpoint->spare_at = 0;
-	if (!endpoint->is_armed || endpoint->armed_for != part->now)
+	if (!endpoint->is_armed || endpoint->armed_for != shard->now)
 		return; /* an earlier one has done it */
 	endpoint->is_armed = false;
 	if (endpoint->sleeps) {
-		rouse(part, endpoint, number);
+		rouse(shard, endpoint, number);
 		return;
 	}
-	part->fabric->kind->advance(part, endpoint, number);
-	go_on(part, endpoint, number);
+	shard->fabric->kind->advance(shard, endpoint, number);
+	go_on(shard, endpoint, number);
 }
 
-void endpoint_on_flow(struct part *part, uint32_t number)
+void endpoint_on_flow(struct shard *shard, uint32_t number)
 {
-	struct endpoint *endpoint = &part->fabric->endpoints[number];
+	struct endpoint *endpoint = &shard->fabric->endpoints[number];
 	uint32_t flow;
-	if (!endpoint->is_flow_awaited || endpoint->flow_at != part->now)
+	if (!endpoint->is_flow_awaited || endpoint->flow_at != shard->now)
 		return; /* an earlier one has done it */
 	endpoint->is_flow_awaited = false;
-	const vb_time decided = part->now - host_latency(part->fabric, number);
-	while ((flow = endpoint->first_flow) != FLOW_NONE && part->fabric->flows[flow].result.start <= decided) {
-		endpoint->first_flow = starts_remove(part->fabric->flows, flow);
-		part->flows_begun++;
-		part->fabric->kind->post(part, flow);
+	const vb_time decided = shard->now - host_latency(shard->fabric, number);
+	while ((flow = endpoint->first_flow) != FLOW_NONE && shard->fabric->flows[flow].result.start <= decided) {
+		endpoint->first_flow = starts_remove(shard->fabric->flows, flow);
+		shard->flows_begun++;
+		shard->fabric->kind->post(shard, flow);
 	}
-	await_flow(part, endpoint, number);
-	go_on(part, endpoint, number);
+	await_flow(shard, endpoint, number);
+	go_on(shard, endpoint, number);
 }
 
 /* ---- What is said ------------------------------------------------------------------------------------------------ */

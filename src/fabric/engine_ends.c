@@ -18,7 +18,7 @@
 /* Of generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
  * that acks with a mark brought. */
 #define QUIET_TURNS 3
-#define PART_BYTES  (1u << 30) /* of a flow, by one work request */
+#define PIECE_BYTES (1u << 30) /* of a flow, by one work request */
 
 static uint32_t endpoint_of(const struct vb_gid *gid)
 {
@@ -219,7 +219,7 @@ static void introduce(const struct fabric *fabric, uint32_t endpoint, uint32_t p
 /* ---- Connections
  * ---------------------------------------------------------------------------------------------------- A flow's QPs
  * have the numbers that they would have if all had been made at the beginning, in the order of flows. Each is made
- * when it has its first packet to send, or that is there, in the part of its endpoint; behind sockets all are at the
+ * when it has its first packet to send, or that is there, in the shard of its endpoint; behind sockets all are at the
  * beginning, for there those that are connected to a peer share what it can take. */
 
 /* Of the lane, which gives the numbers one by one. */
@@ -235,7 +235,7 @@ static int open_requester(const struct fabric *fabric, uint32_t number)
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
 	introduce(fabric, flow->src, flow->dst);
-	int rc = create_qp(fabric, flow->src, state->requester_index, state, state->parts_left, &state->requester);
+	int rc = create_qp(fabric, flow->src, state->requester_index, state, state->pieces_left, &state->requester);
 	if (rc == 0 && fabric->round_trips)
 		rc = vb_qp_set_congestion_control(state->requester, round_trips_config(fabric, flow->src, flow->dst));
 	return rc ? rc
@@ -260,10 +260,10 @@ static int open_flow(struct fabric *fabric, uint32_t number)
 {
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
-	uint64_t parts = (flow->bytes + PART_BYTES - 1) / PART_BYTES;
-	if (parts > VB_MAX_QP_WR)
+	uint64_t pieces = (flow->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+	if (pieces > VB_MAX_QP_WR)
 		return -EINVAL;
-	state->parts_left = (uint32_t)parts;
+	state->pieces_left = (uint32_t)pieces;
 	state->requester_index = take_index(fabric, flow->src, number);
 	state->responder_index = take_index(fabric, flow->dst, number);
 	if (!is_behind_sockets(fabric))
@@ -295,11 +295,11 @@ static uint32_t flow_to(const struct fabric *fabric, uint32_t endpoint, uint32_t
 
 /* What comes for a QP that there is not: the first packet of a flow that gets through, or an answer to one that is
  * over. */
-static void expect(struct part *part, uint32_t endpoint, uint32_t qpn)
+static void expect(struct shard *shard, uint32_t endpoint, uint32_t qpn)
 {
-	const uint32_t flow = flow_to(part->fabric, endpoint, qpn);
-	if (flow != FLOW_NONE && !part->fabric->flows[flow].is_closed)
-		part->is_out_of_memory |= open_responder(part->fabric, flow) != 0;
+	const uint32_t flow = flow_to(shard->fabric, endpoint, qpn);
+	if (flow != FLOW_NONE && !shard->fabric->flows[flow].is_closed)
+		shard->is_out_of_memory |= open_responder(shard->fabric, flow) != 0;
 }
 
 static void destroy(struct vb_qp **qp)
@@ -345,30 +345,30 @@ static void close_all(struct fabric *fabric)
 /* ---- Sending and receiving --------------------------------------------------------------------------------------- */
 
 /* All that is open may complete at one moment: flows fail together. */
-static bool make_room_for_completions(struct part *part, struct endpoint *endpoint, uint32_t parts)
+static bool make_room_for_completions(struct shard *shard, struct endpoint *endpoint, uint32_t pieces)
 {
 	const uint32_t capacity = vb_cq_capacity(endpoint->engine.cq);
-	endpoint->engine.open_parts += parts;
-	if (endpoint->engine.open_parts <= capacity)
+	endpoint->engine.open_pieces += pieces;
+	if (endpoint->engine.open_pieces <= capacity)
 		return true;
-	uint32_t wanted = endpoint->engine.open_parts > 2 * capacity ? endpoint->engine.open_parts : 2 * capacity;
-	part->is_out_of_memory |= vb_cq_resize(endpoint->engine.cq, wanted) != 0;
-	return !part->is_out_of_memory;
+	uint32_t wanted = endpoint->engine.open_pieces > 2 * capacity ? endpoint->engine.open_pieces : 2 * capacity;
+	shard->is_out_of_memory |= vb_cq_resize(endpoint->engine.cq, wanted) != 0;
+	return !shard->is_out_of_memory;
 }
 
-static void post(struct part *part, uint32_t number)
+static void post(struct shard *shard, uint32_t number)
 {
-	struct fabric *fabric = part->fabric;
+	struct fabric *fabric = shard->fabric;
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
 	uint64_t left = flow->bytes;
-	part->is_out_of_memory |= !state->requester && open_requester(fabric, number) != 0;
-	if (part->is_out_of_memory ||
-		!make_room_for_completions(part, &fabric->endpoints[flow->src], state->parts_left))
+	shard->is_out_of_memory |= !state->requester && open_requester(fabric, number) != 0;
+	if (shard->is_out_of_memory ||
+		!make_room_for_completions(shard, &fabric->endpoints[flow->src], state->pieces_left))
 		return;
 	vb_sq_begin(state->requester);
 	while (left > 0) {
-		uint32_t bytes = left < PART_BYTES ? (uint32_t)left : PART_BYTES;
+		uint32_t bytes = left < PIECE_BYTES ? (uint32_t)left : PIECE_BYTES;
 		struct vb_sge sge = { REGION_BASE, bytes, vb_mr_key(fabric->endpoints[flow->src].engine.mr) };
 		struct vb_send_wr wr = { .wr_id = number,
 			.opcode = VB_WR_RDMA_WRITE,
@@ -391,65 +391,65 @@ static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t
 	vb_lane_hold(endpoint->engine.lane, classes, replies);
 }
 
-static uint32_t flow_of(const struct part *part, const struct vb_qp *qp)
+static uint32_t flow_of(const struct shard *shard, const struct vb_qp *qp)
 {
-	return (uint32_t)((const struct flow_state *)vb_qp_user(qp) - part->fabric->flows);
+	return (uint32_t)((const struct flow_state *)vb_qp_user(qp) - shard->fabric->flows);
 }
 
 /* A NIC decides on each packet when the wire is free; a process hands over what it has. */
-static bool fill_batch(struct part *part, struct endpoint *endpoint)
+static bool fill_batch(struct shard *shard, struct endpoint *endpoint)
 {
-	const unsigned budget = is_behind_sockets(part->fabric) ? VB_BATCH_PACKETS : 1;
-	if (part->at_hand == 0)
-		part->at_hand = vb_lane_transmit(endpoint->engine.lane, part->batch, budget, part->now);
-	return part->at_hand > 0;
+	const unsigned budget = is_behind_sockets(shard->fabric) ? VB_BATCH_PACKETS : 1;
+	if (shard->at_hand == 0)
+		shard->at_hand = vb_lane_transmit(endpoint->engine.lane, shard->batch, budget, shard->now);
+	return shard->at_hand > 0;
 }
 
-static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
+static uint32_t pull(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
-	if (!fill_batch(part, endpoint))
+	if (!fill_batch(shard, endpoint))
 		return NO_PACKET;
-	const unsigned count = part->batch->count;
-	const struct vb_outgoing *out = &part->batch->out[count - part->at_hand--];
-	uint32_t index = endpoint_make_packet(part, &out->packet,
+	const unsigned count = shard->batch->count;
+	const struct vb_outgoing *out = &shard->batch->out[count - shard->at_hand--];
+	uint32_t index = endpoint_make_packet(shard, &out->packet,
 		(struct packet){ .src = number,
 			.dst = endpoint_of(&out->av->dgid),
-			.flow = part->fabric->source_ports ? endpoint_entropy(part->fabric, flow_of(part, out->qp))
-							   : out->flow,
+			.flow = shard->fabric->source_ports ? endpoint_entropy(shard->fabric, flow_of(shard, out->qp))
+							    : out->flow,
 			.traffic_class = out->av->traffic_class >> DSCP_SHIFT,
 			.takes_marks = (out->av->traffic_class & CE) != 0 });
-	if (part->told && index != NO_PACKET)
-		telemetry_begin(part, index, flow_of(part, out->qp));
-	if (part->at_hand == 0)
-		vb_lane_transmit_done(endpoint->engine.lane, part->batch->receipts, count, part->now);
+	if (shard->told && index != NO_PACKET)
+		telemetry_begin(shard, index, flow_of(shard, out->qp));
+	if (shard->at_hand == 0)
+		vb_lane_transmit_done(endpoint->engine.lane, shard->batch->receipts, count, shard->now);
 	return index;
 }
 
-static bool wants(const struct part *part, const struct endpoint *endpoint)
+static bool wants(const struct shard *shard, const struct endpoint *endpoint)
 {
-	return vb_lane_wants_transmit(endpoint->engine.lane, part->now);
+	return vb_lane_wants_transmit(endpoint->engine.lane, shard->now);
 }
 
-static struct vb_deadline deadline(const struct part *part, const struct endpoint *endpoint)
+static struct vb_deadline deadline(const struct shard *shard, const struct endpoint *endpoint)
 {
-	(void)part;
+	(void)shard;
 	return vb_lane_next_deadline(endpoint->engine.lane);
 }
 
-static void complete(struct part *part, const struct vb_wc *wc)
+static void complete(struct shard *shard, const struct vb_wc *wc)
 {
 	const uint32_t flow = (uint32_t)wc->wr_id;
-	struct flow_state *state = &part->fabric->flows[flow];
+	struct flow_state *state = &shard->fabric->flows[flow];
 	if (wc->status != VB_WC_SUCCESS && state->result.error == 0) {
 		state->result.error = wc->status;
 		state->result.cause = wc->vendor_err;
 	}
-	part->fabric->endpoints[state->src].engine.open_parts--;
-	if (--state->parts_left == 0)
-		endpoint_end_flow(part, flow);
+	shard->fabric->endpoints[state->src].engine.open_pieces--;
+	if (--state->pieces_left == 0)
+		endpoint_end_flow(shard, flow);
 }
 
-static void take_completions(struct part *part, const struct endpoint *endpoint)
+static void take_completions(struct shard *shard, const struct endpoint *endpoint)
 {
 	struct vb_wc wc[8];
 	struct vb_event event;
@@ -458,7 +458,7 @@ static void take_completions(struct part *part, const struct endpoint *endpoint)
 		return;
 	while ((n = vb_cq_poll(endpoint->engine.cq, wc, 8)) > 0)
 		for (int i = 0; i < n; i++)
-			complete(part, &wc[i]);
+			complete(shard, &wc[i]);
 	while (vb_lane_next_event(endpoint->engine.lane, &event))
 		;
 }
@@ -476,34 +476,34 @@ static void ask_for_flow(const struct endpoint *endpoint, const struct short_hea
 		vb_lane_prefetch(endpoint->engine.lane, headers->dest_qpn);
 }
 
-static void receive(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
+static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t number, uint32_t index)
 {
-	const struct packet *packet = &part->packets[index];
+	const struct packet *packet = &shard->packets[index];
 	struct vb_path path = { .src = fabric_gid(packet->src),
 		.dst = fabric_gid(number),
 		.src_port = 0xC000,
 		.hop_limit = 64,
 		.traffic_class = packet->is_marked ? CE : ECT };
-	struct vb_packet headers = packet_headers(part, index);
-	part->responses += vb_packet_row(&headers)->is_response;
+	struct vb_packet headers = packet_headers(shard, index);
+	shard->responses += vb_packet_row(&headers)->is_response;
 	if (!vb_lane_has_qp(endpoint->engine.lane, headers.dest_qpn))
-		expect(part, number, headers.dest_qpn);
-	if (part->is_out_of_memory) {
-		packet_put(part, index);
+		expect(shard, number, headers.dest_qpn);
+	if (shard->is_out_of_memory) {
+		packet_put(shard, index);
 		return;
 	}
-	if (part->told)
-		headers.holder = telemetry_arrive(part, index);
-	packet_put(part, index);
-	vb_lane_receive(endpoint->engine.lane, &path, &headers, 1, part->now);
-	take_completions(part, endpoint);
+	if (shard->told)
+		headers.holder = telemetry_arrive(shard, index);
+	packet_put(shard, index);
+	vb_lane_receive(endpoint->engine.lane, &path, &headers, 1, shard->now);
+	take_completions(shard, endpoint);
 }
 
-static void advance(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void advance(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	(void)number;
-	vb_lane_advance(endpoint->engine.lane, part->now);
-	take_completions(part, endpoint);
+	vb_lane_advance(endpoint->engine.lane, shard->now);
+	take_completions(shard, endpoint);
 }
 
 /* ---- What is said ------------------------------------------------------------------------------------------------ */
@@ -521,8 +521,8 @@ static uint64_t lane_counter(const struct fabric *fabric, enum vb_counter counte
 static uint64_t executed(const struct fabric *fabric)
 {
 	uint64_t responses = 0;
-	for (uint32_t i = 0; i < fabric->part_count; i++)
-		responses += fabric->parts[i].responses;
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		responses += fabric->shards[i].responses;
 	return lane_counter(fabric, VB_RX_PACKETS) - responses - lane_counter(fabric, VB_DUPLICATES) -
 	       lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
 }
@@ -535,7 +535,7 @@ static vb_time slowest(const struct fabric *fabric)
 	uint64_t rate = 0;
 	for (uint32_t i = 0; i < config->flows->count; i++) {
 		struct vb_qp_account account;
-		if (fabric->flows[i].parts_left && fabric->flows[i].requester &&
+		if (fabric->flows[i].pieces_left && fabric->flows[i].requester &&
 			vb_qp_account(fabric->flows[i].requester, &account) && account.rate &&
 			(rate == 0 || account.rate < rate))
 			rate = account.rate;

@@ -48,9 +48,9 @@ int fabric_open(const struct network *network, uint64_t seed, const struct fabri
 void fabric_close(struct fabric *fabric)
 {
 	struct held *held = fabric->held;
-	for (uint32_t i = 0; i < fabric->parts[0].packet_count; i++)
-		if (fabric->parts[0].packets[i].has_cargo)
-			cargo_lose(&fabric->parts[0], i);
+	for (uint32_t i = 0; i < fabric->shards[0].packet_count; i++)
+		if (fabric->shards[0].packets[i].has_cargo)
+			cargo_lose(&fabric->shards[0], i);
 	fabric_end(fabric);
 	free(held);
 }
@@ -59,54 +59,54 @@ void fabric_close(struct fabric *fabric)
 
 _Static_assert(sizeof(void *) <= sizeof(struct short_headers), "cargo lies where headers would");
 
-static void put(struct part *part, uint32_t packet, void *cargo)
+static void put(struct shard *shard, uint32_t packet, void *cargo)
 {
-	memcpy(&part->headers[packet], &cargo, sizeof(cargo));
+	memcpy(&shard->headers[packet], &cargo, sizeof(cargo));
 }
 
-static void *cargo_of(const struct part *part, uint32_t packet)
+static void *cargo_of(const struct shard *shard, uint32_t packet)
 {
 	void *cargo;
-	memcpy(&cargo, &part->headers[packet], sizeof(cargo));
+	memcpy(&cargo, &shard->headers[packet], sizeof(cargo));
 	return cargo;
 }
 
-static void *take(struct part *part, uint32_t packet)
+static void *take(struct shard *shard, uint32_t packet)
 {
-	void *cargo = cargo_of(part, packet);
-	part->packets[packet].has_cargo = false;
-	part->headers[packet] = (struct short_headers){ 0 };
+	void *cargo = cargo_of(shard, packet);
+	shard->packets[packet].has_cargo = false;
+	shard->headers[packet] = (struct short_headers){ 0 };
 	return cargo;
 }
 
-void cargo_arrive(struct part *part, uint32_t endpoint, uint32_t packet)
+void cargo_arrive(struct shard *shard, uint32_t endpoint, uint32_t packet)
 {
-	const struct fabric_holder *holder = part->fabric->held->holder;
-	bool is_marked = part->packets[packet].is_marked;
-	void *cargo = take(part, packet);
-	packet_put(part, packet);
+	const struct fabric_holder *holder = shard->fabric->held->holder;
+	bool is_marked = shard->packets[packet].is_marked;
+	void *cargo = take(shard, packet);
+	packet_put(shard, packet);
 	holder->on_arrival(holder->user, endpoint, cargo, is_marked);
 }
 
-void cargo_lose(struct part *part, uint32_t packet)
+void cargo_lose(struct shard *shard, uint32_t packet)
 {
-	const struct fabric_holder *holder = part->fabric->held->holder;
-	holder->on_loss(holder->user, take(part, packet));
+	const struct fabric_holder *holder = shard->fabric->held->holder;
+	holder->on_loss(holder->user, take(shard, packet));
 }
 
-bool cargo_copy(struct part *part, uint32_t copy, uint32_t packet)
+bool cargo_copy(struct shard *shard, uint32_t copy, uint32_t packet)
 {
-	const struct fabric_holder *holder = part->fabric->held->holder;
-	void *cargo = holder->on_copy(holder->user, cargo_of(part, packet));
-	part->packets[copy] = part->packets[packet];
-	part->packets[copy].has_cargo = cargo != NULL;
-	put(part, copy, cargo);
+	const struct fabric_holder *holder = shard->fabric->held->holder;
+	void *cargo = holder->on_copy(holder->user, cargo_of(shard, packet));
+	shard->packets[copy] = shard->packets[packet];
+	shard->packets[copy].has_cargo = cargo != NULL;
+	put(shard, copy, cargo);
 	return cargo != NULL;
 }
 
-void cargo_call(struct part *part, uint32_t number)
+void cargo_call(struct shard *shard, uint32_t number)
 {
-	const struct fabric_holder *holder = part->fabric->held->holder;
+	const struct fabric_holder *holder = shard->fabric->held->holder;
 	holder->on_call(holder->user, number);
 }
 
@@ -114,38 +114,38 @@ void cargo_call(struct part *part, uint32_t number)
 
 void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 {
-	struct part *part = &fabric->parts[0];
+	struct shard *shard = &fabric->shards[0];
 	const struct fabric_holder *holder = fabric->held->holder;
-	uint32_t index = packet_get(part), link = fabric->endpoints[post->from].link;
+	uint32_t index = packet_get(shard), link = fabric->endpoints[post->from].link;
 	if (index == NO_PACKET) {
 		holder->on_loss(holder->user, post->cargo);
 		return;
 	}
-	put(part, index, post->cargo);
-	part->packets[index] = (struct packet){ .src = post->from,
+	put(shard, index, post->cargo);
+	shard->packets[index] = (struct packet){ .src = post->from,
 		.dst = post->to,
 		.flow = post->flow,
 		.wire_bytes = post->wire_bytes,
 		.takes_marks = post->takes_marks,
 		.has_cargo = true };
 	vb_time free_at = fabric->links[link].free_at;
-	link_send(part, link, index, free_at > part->now ? free_at : part->now);
+	link_send(shard, link, index, free_at > shard->now ? free_at : shard->now);
 }
 
 void fabric_call(struct fabric *fabric, vb_time at, uint32_t number)
 {
-	events_add(&fabric->parts[0].events, at, event_key(EVENT_CALL, fabric->held->calls++, number));
+	events_add(&fabric->shards[0].events, at, event_key(EVENT_CALL, fabric->held->calls++, number));
 }
 
 int fabric_step(struct fabric *fabric)
 {
 	bool is_any = windows_step(fabric);
-	return fabric->parts[0].is_out_of_memory || fabric->parts[0].events.is_out_of_memory ? -ENOMEM : is_any;
+	return fabric->shards[0].is_out_of_memory || fabric->shards[0].events.is_out_of_memory ? -ENOMEM : is_any;
 }
 
 vb_time fabric_now(const struct fabric *fabric)
 {
-	return fabric->parts[0].now;
+	return fabric->shards[0].now;
 }
 
 vb_time fabric_free_at(const struct fabric *fabric, uint32_t endpoint)
@@ -155,5 +155,5 @@ vb_time fabric_free_at(const struct fabric *fabric, uint32_t endpoint)
 
 uint64_t fabric_lost(const struct fabric *fabric)
 {
-	return fabric->parts[0].lost;
+	return fabric->shards[0].lost;
 }

@@ -31,7 +31,7 @@ struct sink {
 };
 
 struct ideal {
-	struct source *sources; /* by flow, each of its source's part */
+	struct source *sources; /* by flow, each of its source's shard */
 	struct sink *sinks;     /* and of its destination's */
 };
 
@@ -120,18 +120,18 @@ static vb_time timeout_of(const struct fabric *fabric)
 	return fabric->config->ack_timeout ? fabric->config->ack_timeout : TIMEOUT;
 }
 
-static void post(struct part *part, uint32_t flow)
+static void post(struct shard *shard, uint32_t flow)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	struct ideal_end *end = &fabric->endpoints[fabric->flows[flow].src].ideal;
 	struct source *source = &fabric->ideal->sources[flow];
 	const uint64_t bytes = fabric->config->flows->flows[flow].bytes, mtu = fabric->config->mtu;
 	*source = (struct source){
-		.count = bytes / mtu + (bytes % mtu != 0), .active_at = part->now, .next_open = end->first_open
+		.count = bytes / mtu + (bytes % mtu != 0), .active_at = shard->now, .next_open = end->first_open
 	};
 	end->first_open = flow;
 	if (!end->deadline.is_set)
-		end->deadline = (struct vb_deadline){ part->now + timeout_of(fabric), true };
+		end->deadline = (struct vb_deadline){ shard->now + timeout_of(fabric), true };
 	give_turn(fabric, end, flow);
 }
 
@@ -167,37 +167,37 @@ static struct vb_packet data_headers(const struct fabric *fabric, uint32_t flow,
 	return say(headers, number);
 }
 
-static uint32_t pull_answer(struct part *part, struct ideal_end *end, uint32_t number)
+static uint32_t pull_answer(struct shard *shard, struct ideal_end *end, uint32_t number)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	const uint32_t flow = end->first_answer;
 	struct sink *sink = &fabric->ideal->sinks[flow];
 	const struct vb_packet headers =
 		say((struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .dest_qpn = flow }, sink->there);
 	end->first_answer = sink->next_answer;
 	sink->is_answer_due = false;
-	return endpoint_make_packet(part, &headers,
+	return endpoint_make_packet(shard, &headers,
 		(struct packet){
 			.src = number, .dst = fabric->flows[flow].src, .flow = endpoint_entropy(fabric, flow) });
 }
 
-static uint32_t pull_data(struct part *part, struct ideal_end *end, uint32_t number)
+static uint32_t pull_data(struct shard *shard, struct ideal_end *end, uint32_t number)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	for (uint32_t flow; (flow = turns_take(links_of(fabric), &end->turns, fabric->config->flows)) != FLOW_NONE;) {
 		struct source *source = &fabric->ideal->sources[flow];
 		source->has_turn = false;
 		if (source->next == source->count)
 			continue; /* all became known to be there, or the flow is over */
 		const struct vb_packet headers = data_headers(fabric, flow, source->next, source->count);
-		part->resent += source->next < source->sent;
+		shard->resent += source->next < source->sent;
 		source->next++;
 		if (source->sent < source->next)
 			source->sent = source->next;
-		source->active_at = part->now;
+		source->active_at = shard->now;
 		if (source->next < source->count)
 			give_turn(fabric, end, flow);
-		return endpoint_make_packet(part, &headers,
+		return endpoint_make_packet(shard, &headers,
 			(struct packet){ .src = number,
 				.dst = fabric->flows[flow].dst,
 				.flow = endpoint_entropy(fabric, flow),
@@ -212,22 +212,22 @@ static bool may_answer(const struct ideal_end *end)
 	return end->first_answer != FLOW_NONE && !end->replies_held;
 }
 
-static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
+static uint32_t pull(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
-	return may_answer(&endpoint->ideal) ? pull_answer(part, &endpoint->ideal, number)
-					    : pull_data(part, &endpoint->ideal, number);
+	return may_answer(&endpoint->ideal) ? pull_answer(shard, &endpoint->ideal, number)
+					    : pull_data(shard, &endpoint->ideal, number);
 }
 
-static bool wants(const struct part *part, const struct endpoint *endpoint)
+static bool wants(const struct shard *shard, const struct endpoint *endpoint)
 {
-	(void)part;
+	(void)shard;
 	return may_answer(&endpoint->ideal) || endpoint->ideal.turns.ready.first != FLOW_NONE;
 }
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 /* False: it was there, or there is no memory. */
-static bool take(struct part *part, struct sink *sink, uint64_t number)
+static bool take(struct shard *shard, struct sink *sink, uint64_t number)
 {
 	if (number < sink->there)
 		return false;
@@ -237,7 +237,7 @@ static bool take(struct part *part, struct sink *sink, uint64_t number)
 			return true;
 		}
 		sink->seen = calloc(sink->count / 64 + 1, sizeof(*sink->seen));
-		part->is_out_of_memory |= !sink->seen;
+		shard->is_out_of_memory |= !sink->seen;
 		if (!sink->seen)
 			return false;
 	}
@@ -250,78 +250,78 @@ static bool take(struct part *part, struct sink *sink, uint64_t number)
 	return true;
 }
 
-static void end_flow(struct part *part, uint32_t flow)
+static void end_flow(struct shard *shard, uint32_t flow)
 {
-	part->fabric->ideal->sources[flow].count = part->fabric->ideal->sources[flow].next = 0;
-	endpoint_end_flow(part, flow);
+	shard->fabric->ideal->sources[flow].count = shard->fabric->ideal->sources[flow].next = 0;
+	endpoint_end_flow(shard, flow);
 }
 
-static void take_answer(struct part *part, uint32_t flow, uint64_t there)
+static void take_answer(struct shard *shard, uint32_t flow, uint64_t there)
 {
-	struct source *source = &part->fabric->ideal->sources[flow];
+	struct source *source = &shard->fabric->ideal->sources[flow];
 	if (source->count == 0 || there <= source->there)
 		return;
 	source->there = there;
-	source->active_at = part->now;
+	source->active_at = shard->now;
 	source->timeouts = 0;
 	if (source->next < there)
 		source->next = there;
 	if (there == source->count)
-		end_flow(part, flow);
+		end_flow(shard, flow);
 }
 
-static void receive(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
+static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t number, uint32_t index)
 {
 	(void)number;
-	const struct vb_packet headers = packet_headers(part, index);
-	packet_put(part, index);
+	const struct vb_packet headers = packet_headers(shard, index);
+	packet_put(shard, index);
 	if (headers.opcode == VB_ACKNOWLEDGE) {
-		take_answer(part, headers.dest_qpn, said(&headers));
+		take_answer(shard, headers.dest_qpn, said(&headers));
 		return;
 	}
-	struct sink *sink = &part->fabric->ideal->sinks[headers.dest_qpn];
-	const bool is_new = take(part, sink, said(&headers));
-	part->arrived += is_new;
+	struct sink *sink = &shard->fabric->ideal->sinks[headers.dest_qpn];
+	const bool is_new = take(shard, sink, said(&headers));
+	shard->arrived += is_new;
 	if (headers.ackreq || (is_new && sink->there == sink->count))
-		owe_answer(part->fabric, &endpoint->ideal, headers.dest_qpn);
+		owe_answer(shard->fabric, &endpoint->ideal, headers.dest_qpn);
 }
 
 /* ---- Time -------------------------------------------------------------------------------------------------------- */
 
-static struct vb_deadline deadline(const struct part *part, const struct endpoint *endpoint)
+static struct vb_deadline deadline(const struct shard *shard, const struct endpoint *endpoint)
 {
-	(void)part;
+	(void)shard;
 	return endpoint->ideal.deadline;
 }
 
-static void give_up(struct part *part, uint32_t flow)
+static void give_up(struct shard *shard, uint32_t flow)
 {
-	struct flow_result *result = &part->fabric->flows[flow].result;
+	struct flow_result *result = &shard->fabric->flows[flow].result;
 	result->error = VB_WC_RETRY_EXC_ERR;
 	result->cause = VB_CAUSE_RETRY_EXCEEDED;
-	end_flow(part, flow);
+	end_flow(shard, flow);
 }
 
 /* Nothing was heard of what was sent. */
-static void begin_again(struct part *part, struct ideal_end *end, uint32_t flow)
+static void begin_again(struct shard *shard, struct ideal_end *end, uint32_t flow)
 {
-	struct source *source = &part->fabric->ideal->sources[flow];
-	const uint8_t most = part->fabric->config->retry_count;
-	part->timeouts++;
+	struct source *source = &shard->fabric->ideal->sources[flow];
+	const uint8_t most = shard->fabric->config->retry_count;
+	shard->timeouts++;
 	if (source->timeouts++ == (most ? most : RETRIES)) {
-		give_up(part, flow);
+		give_up(shard, flow);
 		return;
 	}
 	source->next = source->there;
-	source->active_at = part->now;
-	give_turn(part->fabric, end, flow);
+	source->active_at = shard->now;
+	give_turn(shard->fabric, end, flow);
 }
 
 /* What is over leaves the list of open flows; of the others those begin again whose time has come. */
-static void advance(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void advance(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	(void)number;
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	struct ideal_end *end = &endpoint->ideal;
 	const vb_time timeout = timeout_of(fabric);
 	uint32_t *place = &end->first_open;
@@ -329,13 +329,13 @@ static void advance(struct part *part, struct endpoint *endpoint, uint32_t numbe
 	while (*place != FLOW_NONE) {
 		const uint32_t flow = *place;
 		struct source *source = &fabric->ideal->sources[flow];
-		if (source->next > source->there && part->now - source->active_at >= timeout)
-			begin_again(part, end, flow);
+		if (source->next > source->there && shard->now - source->active_at >= timeout)
+			begin_again(shard, end, flow);
 		if (source->count == 0) {
 			*place = source->next_open;
 			continue;
 		}
-		const vb_time active = source->next > source->there ? source->active_at : part->now;
+		const vb_time active = source->next > source->there ? source->active_at : shard->now;
 		end->deadline = vb_deadline_earlier(end->deadline, (struct vb_deadline){ active + timeout, true });
 		place = &source->next_open;
 	}
@@ -346,8 +346,8 @@ static void advance(struct part *part, struct endpoint *endpoint, uint32_t numbe
 static uint64_t executed(const struct fabric *fabric)
 {
 	uint64_t arrived = 0;
-	for (uint32_t i = 0; i < fabric->part_count; i++)
-		arrived += fabric->parts[i].arrived;
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		arrived += fabric->shards[i].arrived;
 	return arrived;
 }
 
@@ -359,9 +359,9 @@ static vb_time slowest(const struct fabric *fabric)
 
 static void say_all(const struct fabric *fabric, struct fabric_result *result)
 {
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
-		result->resent_packets += fabric->parts[i].resent;
-		result->timeouts += fabric->parts[i].timeouts;
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		result->resent_packets += fabric->shards[i].resent;
+		result->timeouts += fabric->shards[i].timeouts;
 	}
 }
 

@@ -28,16 +28,16 @@ vb_time link_delay(const struct network *network, uint32_t number)
 
 /* ---- Under way --------------------------------------------------------------------------------------------------- */
 
-static void await(struct part *part, uint32_t number, vb_time at)
+static void await(struct shard *shard, uint32_t number, vb_time at)
 {
-	uint32_t turn = (uint32_t)fabric_chance(part->fabric->config->seed, number, (uint64_t)at) >> 4;
-	events_add(&part->events, at, event_key(EVENT_ARRIVAL, turn, number));
+	uint32_t turn = (uint32_t)fabric_chance(shard->fabric->config->seed, number, (uint64_t)at) >> 4;
+	events_add(&shard->events, at, event_key(EVENT_ARRIVAL, turn, number));
 }
 
 /* Not behind all. No later one will be there before `soonest`: what is, is passed once for all of them. */
-static void put_between(struct part *part, struct link *link, uint32_t index, vb_time at, vb_time soonest)
+static void put_between(struct shard *shard, struct link *link, uint32_t index, vb_time at, vb_time soonest)
 {
-	struct packet *packet = &part->packets[index];
+	struct packet *packet = &shard->packets[index];
 	if (at < link->first_at) {
 		packet->next = link->first;
 		packet->at = link->first_at;
@@ -46,181 +46,181 @@ static void put_between(struct part *part, struct link *link, uint32_t index, vb
 		return;
 	}
 	uint32_t passed = link->passed == NO_PACKET ? link->first : link->passed;
-	while (part->packets[passed].at <= soonest)
-		passed = part->packets[passed].next;
+	while (shard->packets[passed].at <= soonest)
+		passed = shard->packets[passed].next;
 	if (link->first_at <= soonest)
 		link->passed = passed;
-	struct packet *before = &part->packets[passed];
+	struct packet *before = &shard->packets[passed];
 	while (before->at <= at)
-		before = &part->packets[before->next];
+		before = &shard->packets[before->next];
 	packet->next = before->next;
 	packet->at = before->at;
 	before->next = index;
 	before->at = at;
 }
 
-static void put_on_link(struct part *part, uint32_t number, uint32_t index, vb_time at, vb_time soonest)
+static void put_on_link(struct shard *shard, uint32_t number, uint32_t index, vb_time at, vb_time soonest)
 {
-	struct link *link = &part->fabric->links[number];
-	struct packet *packet = &part->packets[index], *last;
+	struct link *link = &shard->fabric->links[number];
+	struct packet *packet = &shard->packets[index], *last;
 	if (link->first == NO_PACKET) {
 		packet->at = link->first_at = at;
 		link->first = link->last = index;
-		await(part, number, at);
+		await(shard, number, at);
 		return;
 	}
-	last = &part->packets[link->last]; /* is written alone, for it is in no cache */
+	last = &shard->packets[link->last]; /* is written alone, for it is in no cache */
 	if (link->is_unordered && at < last->at) {
-		put_between(part, link, index, at, soonest);
+		put_between(shard, link, index, at, soonest);
 	} else {
 		packet->at = last->at = at;
 		last->next = link->last = index;
 	}
 	if (link->is_unordered)
-		await(part, number, at);
+		await(shard, number, at);
 }
 
-static uint32_t take_from_link(struct part *part, uint32_t number)
+static uint32_t take_from_link(struct shard *shard, uint32_t number)
 {
-	struct link *link = &part->fabric->links[number];
+	struct link *link = &shard->fabric->links[number];
 	const uint32_t index = link->first;
-	assert(index != NO_PACKET && link->first_at == part->now);
+	assert(index != NO_PACKET && link->first_at == shard->now);
 	if (index == link->passed)
 		link->passed = NO_PACKET;
 	if (index == link->last) {
 		link->first = NO_PACKET;
 		return index;
 	}
-	link->first = part->packets[index].next;
-	link->first_at = part->packets[index].at;
+	link->first = shard->packets[index].next;
+	link->first_at = shard->packets[index].at;
 	if (!link->is_unordered)
-		await(part, number, link->first_at);
+		await(shard, number, link->first_at);
 	return index;
 }
 
-static void post(struct part *part, uint32_t number, uint32_t index, vb_time at, vb_time soonest)
+static void post(struct shard *shard, uint32_t number, uint32_t index, vb_time at, vb_time soonest)
 {
-	struct letter_box *box = &part->out[part->fabric->links[number].to_part];
-	if (!grow_by_one(&box->letters, &box->room, box->count, sizeof(*box->letters)) ||
-		(part->records && !grow_by_one(&box->records, &box->record_room, box->count, sizeof(*box->records)))) {
-		part->is_out_of_memory = true;
+	struct mailbox *box = &shard->out[shard->fabric->links[number].to_shard];
+	if (!grow_by_one(&box->entries, &box->room, box->count, sizeof(*box->entries)) ||
+		(shard->records && !grow_by_one(&box->records, &box->record_room, box->count, sizeof(*box->records)))) {
+		shard->is_out_of_memory = true;
 		return;
 	}
-	if (part->records)
-		box->records[box->count] = part->records[index];
-	box->letters[box->count++] =
-		(struct letter){ at, soonest, number, part->packets[index], packet_headers(part, index) };
-	packet_put(part, index);
+	if (shard->records)
+		box->records[box->count] = shard->records[index];
+	box->entries[box->count++] =
+		(struct mailbox_entry){ at, soonest, number, shard->packets[index], packet_headers(shard, index) };
+	packet_put(shard, index);
 }
 
-static void set_out(struct part *part, uint32_t number, uint32_t index, vb_time there, vb_time later)
+static void set_out(struct shard *shard, uint32_t number, uint32_t index, vb_time there, vb_time later)
 {
-	if (part->fabric->links[number].to_part != part->index)
-		post(part, number, index, there + later, there);
+	if (shard->fabric->links[number].to_shard != shard->index)
+		post(shard, number, index, there + later, there);
 	else
-		put_on_link(part, number, index, there + later, there);
+		put_on_link(shard, number, index, there + later, there);
 }
 
 /* Frames are not: what tells of pauses and credits is said until it is heard. */
-static void set_out_faulty(struct part *part, uint32_t number, uint32_t index, vb_time at, vb_time there)
+static void set_out_faulty(struct shard *shard, uint32_t number, uint32_t index, vb_time at, vb_time there)
 {
-	struct fabric *fabric = part->fabric;
-	struct packet *packet = &part->packets[index];
+	struct fabric *fabric = shard->fabric;
+	struct packet *packet = &shard->packets[index];
 	struct fault_draw drawn = fault_draw(fabric, number, packet->wire_bytes, at);
 	if (drawn.is_lost) {
 		credits_return(fabric, number, packet);
 		fabric->counts[number].lost++;
-		part->lost++;
-		packet_put(part, index);
+		shard->lost++;
+		packet_put(shard, index);
 		return;
 	}
 	if (drawn.is_marked && packet->takes_marks && !packet->is_marked) {
 		packet->is_marked = true;
 		fabric->counts[number].marks++;
 	}
-	uint32_t copy = drawn.is_doubled ? packet_copy(part, index) : NO_PACKET;
-	set_out(part, number, index, there, drawn.later[0]);
+	uint32_t copy = drawn.is_doubled ? packet_copy(shard, index) : NO_PACKET;
+	set_out(shard, number, index, there, drawn.later[0]);
 	if (copy != NO_PACKET)
-		set_out(part, number, copy, there, drawn.later[1]);
+		set_out(shard, number, copy, there, drawn.later[1]);
 }
 
 /* Of a packet that has come now and leaves from `at` on. Where it has waited in a port, that is in the port's area. */
-static void measure(struct part *part, uint32_t number, uint32_t index, vb_time at)
+static void measure(struct shard *shard, uint32_t number, uint32_t index, vb_time at)
 {
-	const struct link *link = &part->fabric->links[number];
-	const uint32_t bytes = part->packets[index].wire_bytes;
-	part->fabric->counts[number].queued_area +=
-		(double)bytes * ((double)(at - part->now) + (double)link_time(part->fabric, link, bytes) / 2);
+	const struct link *link = &shard->fabric->links[number];
+	const uint32_t bytes = shard->packets[index].wire_bytes;
+	shard->fabric->counts[number].queued_area +=
+		(double)bytes * ((double)(at - shard->now) + (double)link_time(shard->fabric, link, bytes) / 2);
 }
 
-static void show(struct part *part, uint32_t number, uint32_t index, vb_time at)
+static void show(struct shard *shard, uint32_t number, uint32_t index, vb_time at)
 {
-	const struct link *link = &part->fabric->links[number];
+	const struct link *link = &shard->fabric->links[number];
 	if (link->is_measured)
-		measure(part, number, index, at);
+		measure(shard, number, index, at);
 	if (link->is_captured)
-		taps_see(part, number, index, at);
+		taps_see(shard, number, index, at);
 	if (link->is_telling)
-		telemetry_note(part, number, index, at);
+		telemetry_note(shard, number, index, at);
 }
 
-void link_send(struct part *part, uint32_t number, uint32_t index, vb_time at)
+void link_send(struct shard *shard, uint32_t number, uint32_t index, vb_time at)
 {
-	struct fabric *fabric = part->fabric;
+	struct fabric *fabric = shard->fabric;
 	struct link *link = &fabric->links[number];
-	struct packet *packet = &part->packets[index];
+	struct packet *packet = &shard->packets[index];
 	const uint32_t bytes = packet->wire_bytes;
 	assert(at >= link->free_at);
 	link->free_at = at + link_time(fabric, link, bytes);
 	link->packets++;
 	link->bytes += bytes;
 	if (link->is_captured | link->is_telling | link->is_measured)
-		show(part, number, index, at);
+		show(shard, number, index, at);
 	vb_time there = link->free_at + link->delay;
 	if (link->is_cut_through && bytes > LINK_HEADER_BYTES)
 		there = at + link_time(fabric, link, LINK_HEADER_BYTES) + link->delay;
 	if (link->is_faulty && !packet->is_frame)
-		set_out_faulty(part, number, index, at, there);
+		set_out_faulty(shard, number, index, at, there);
 	else
-		set_out(part, number, index, there, 0);
+		set_out(shard, number, index, there, 0);
 }
 
-void link_take_letters(struct part *part)
+void link_take_mail(struct shard *shard)
 {
-	struct fabric *fabric = part->fabric;
-	for (uint32_t from = 0; from < fabric->part_count; from++) {
-		struct letter_box *box = &fabric->parts[from].out[part->index];
+	struct fabric *fabric = shard->fabric;
+	for (uint32_t from = 0; from < fabric->shard_count; from++) {
+		struct mailbox *box = &fabric->shards[from].out[shard->index];
 		for (uint32_t i = 0; i < box->count; i++) {
-			uint32_t index = packet_get(part);
+			uint32_t index = packet_get(shard);
 			if (index == NO_PACKET)
 				return;
-			const struct letter *letter = &box->letters[i];
-			if (!packet_fill(part, index, &letter->packet, &letter->headers))
+			const struct mailbox_entry *entry = &box->entries[i];
+			if (!packet_fill(shard, index, &entry->packet, &entry->headers))
 				return;
-			if (part->records)
-				part->records[index] = box->records[i];
-			put_on_link(part, letter->link, index, letter->at, letter->soonest);
+			if (shard->records)
+				shard->records[index] = box->records[i];
+			put_on_link(shard, entry->link, index, entry->at, entry->soonest);
 		}
 		box->count = 0;
 	}
 }
 
-void link_on_arrival(struct part *part, uint32_t number)
+void link_on_arrival(struct shard *shard, uint32_t number)
 {
-	const struct link *link = &part->fabric->links[number];
-	const uint32_t index = take_from_link(part, number);
-	if (part->packets[index].is_frame) {
-		port_on_frame(part, number, &part->packets[index]);
-		packet_put(part, index);
+	const struct link *link = &shard->fabric->links[number];
+	const uint32_t index = take_from_link(shard, number);
+	if (shard->packets[index].is_frame) {
+		port_on_frame(shard, number, &shard->packets[index]);
+		packet_put(shard, index);
 		return;
 	}
-	part->packet_hops++;
+	shard->packet_hops++;
 	if (link->leads_to_switch)
-		switch_receive(part, number, index);
-	else if (part->fabric->held)
-		cargo_arrive(part, link->to, index);
+		switch_receive(shard, number, index);
+	else if (shard->fabric->held)
+		cargo_arrive(shard, link->to, index);
 	else
-		endpoint_receive(part, link->to, index);
+		endpoint_receive(shard, link->to, index);
 }
 
 /* ---- In time ------------------------------------------------------------------------------------------------------
@@ -233,31 +233,31 @@ static void ask_for_lines(const void *first, unsigned count)
 		__builtin_prefetch((const char *)first + 64 * i, 1);
 }
 
-static const struct port *port_of(const struct part *part, uint32_t link)
+static const struct port *port_of(const struct shard *shard, uint32_t link)
 {
-	return part->fabric->ports ? part->fabric->ports[link] : NULL;
+	return shard->fabric->ports ? shard->fabric->ports[link] : NULL;
 }
 
-static void ask_for_port(const struct part *part, uint32_t link)
+static void ask_for_port(const struct shard *shard, uint32_t link)
 {
-	const struct port *port = port_of(part, link);
+	const struct port *port = port_of(shard, link);
 	if (port)
 		ask_for_lines(port, 2); /* of its queues the first; most have no other */
 }
 
-static void ask_for_ingress(const struct part *part, uint32_t in_link)
+static void ask_for_ingress(const struct shard *shard, uint32_t in_link)
 {
-	if (part->fabric->ingresses)
-		__builtin_prefetch(part->fabric->ingresses[in_link], 1);
+	if (shard->fabric->ingresses)
+		__builtin_prefetch(shard->fabric->ingresses[in_link], 1);
 }
 
-static void ask_for_record(const struct part *part, uint32_t index)
+static void ask_for_record(const struct shard *shard, uint32_t index)
 {
-	if (!part->records || part->packets[index].is_answer)
+	if (!shard->records || shard->packets[index].is_answer)
 		return;
-	const struct record *record = &part->records[index];
+	const struct record *record = &shard->records[index];
 	__builtin_prefetch(record, 1);
-	__builtin_prefetch(&record->hops[part->packets[index].hops % VB_CC_HOPS], 1);
+	__builtin_prefetch(&record->hops[shard->packets[index].hops % VB_CC_HOPS], 1);
 }
 
 /* The packet that leaves next, if one waits: of the lowest class that has any. */
@@ -267,106 +267,106 @@ static uint32_t first_in(const struct port *port)
 }
 
 /* What is put on a link is put behind its last. */
-static void ask_for_last(const struct part *part, uint32_t link)
+static void ask_for_last(const struct shard *shard, uint32_t link)
 {
-	__builtin_prefetch(&part->packets[part->fabric->links[link].last], 1);
+	__builtin_prefetch(&shard->packets[shard->fabric->links[link].last], 1);
 }
 
-static void ask_for_link(const struct part *part, const struct event *event)
+static void ask_for_link(const struct shard *shard, const struct event *event)
 {
 	const enum event_kind kind = event_kind(event);
 	if (kind == EVENT_WIRE)
-		__builtin_prefetch(&part->fabric->endpoints[event_number(event)], 1);
+		__builtin_prefetch(&shard->fabric->endpoints[event_number(event)], 1);
 	if (kind != EVENT_ARRIVAL && kind != EVENT_PORT)
 		return;
-	__builtin_prefetch(&part->fabric->links[event_number(event)], 1);
+	__builtin_prefetch(&shard->fabric->links[event_number(event)], 1);
 	if (kind == EVENT_PORT)
-		ask_for_port(part, event_number(event));
+		ask_for_port(shard, event_number(event));
 }
 
-static void ask_for_packet(const struct part *part, const struct event *event)
+static void ask_for_packet(const struct shard *shard, const struct event *event)
 {
 	uint32_t index = NO_PACKET;
 	if (event_kind(event) == EVENT_ARRIVAL)
-		index = part->fabric->links[event_number(event)].first;
+		index = shard->fabric->links[event_number(event)].first;
 	else if (event_kind(event) == EVENT_PORT)
-		index = first_in(part->fabric->ports[event_number(event)]);
+		index = first_in(shard->fabric->ports[event_number(event)]);
 	if (index != NO_PACKET)
-		__builtin_prefetch(&part->packets[index], 1);
+		__builtin_prefetch(&shard->packets[index], 1);
 }
 
-static void expect_arrival(struct part *part, const struct link *link)
+static void expect_arrival(struct shard *shard, const struct link *link)
 {
-	ask_for_record(part, link->first);
+	ask_for_record(shard, link->first);
 	if (link->leads_to_switch)
-		switch_expect(part, link->to, link->first);
+		switch_expect(shard, link->to, link->first);
 	else
-		endpoint_expect(part, link->to, link->first);
+		endpoint_expect(shard, link->to, link->first);
 }
 
-static void expect_departure(const struct part *part, uint32_t link)
+static void expect_departure(const struct shard *shard, uint32_t link)
 {
-	const uint32_t index = first_in(part->fabric->ports[link]);
+	const uint32_t index = first_in(shard->fabric->ports[link]);
 	if (index == NO_PACKET)
 		return;
-	ask_for_ingress(part, part->packets[index].in_link);
-	ask_for_record(part, index);
-	ask_for_last(part, link);
+	ask_for_ingress(shard, shard->packets[index].in_link);
+	ask_for_record(shard, index);
+	ask_for_last(shard, link);
 }
 
-static void expect(struct part *part, const struct event *event)
+static void expect(struct shard *shard, const struct event *event)
 {
 	if (event_kind(event) == EVENT_ARRIVAL)
-		expect_arrival(part, &part->fabric->links[event_number(event)]);
+		expect_arrival(shard, &shard->fabric->links[event_number(event)]);
 	else if (event_kind(event) == EVENT_PORT)
-		expect_departure(part, event_number(event));
+		expect_departure(shard, event_number(event));
 	else if (event_kind(event) == EVENT_WIRE)
-		endpoint_ask(part, event_number(event));
+		endpoint_ask(shard, event_number(event));
 }
 
 /* Where an arrival goes on, if that is known. */
-static void ask_for_way(const struct part *part, const struct event *event)
+static void ask_for_way(const struct shard *shard, const struct event *event)
 {
 	if (event_kind(event) != EVENT_ARRIVAL)
 		return;
-	const struct link *link = &part->fabric->links[event_number(event)];
-	const struct packet *packet = &part->packets[link->first];
+	const struct link *link = &shard->fabric->links[event_number(event)];
+	const struct packet *packet = &shard->packets[link->first];
 	if (!link->leads_to_switch) {
-		endpoint_ask(part, link->to);
+		endpoint_ask(shard, link->to);
 	} else if (packet->is_routed) {
-		ask_for_port(part, packet->in_link);
-		ask_for_ingress(part, event_number(event));
-		ask_for_last(part, packet->in_link);
+		ask_for_port(shard, packet->in_link);
+		ask_for_ingress(shard, event_number(event));
+		ask_for_last(shard, packet->in_link);
 	}
 }
 
-static void ask_for_end(const struct part *part, const struct event *event)
+static void ask_for_end(const struct shard *shard, const struct event *event)
 {
 	if (event_kind(event) != EVENT_ARRIVAL)
 		return;
-	const struct link *link = &part->fabric->links[event_number(event)];
-	const struct packet *packet = &part->packets[link->first];
+	const struct link *link = &shard->fabric->links[event_number(event)];
+	const struct packet *packet = &shard->packets[link->first];
 	if (!link->leads_to_switch) {
-		endpoint_ask_for_flow(part, link->to, link->first);
+		endpoint_ask_for_flow(shard, link->to, link->first);
 	} else if (packet->is_routed) {
-		const struct port *port = port_of(part, packet->in_link);
+		const struct port *port = port_of(shard, packet->in_link);
 		if (port && port->occupied)
-			__builtin_prefetch(&part->packets[port->queues[__builtin_ctz(port->occupied)].tail], 1);
+			__builtin_prefetch(&shard->packets[port->queues[__builtin_ctz(port->occupied)].tail], 1);
 	}
 }
 
-void part_prefetch(struct part *part)
+void shard_prefetch(struct shard *shard)
 {
-	const struct event *today = part->events.today;
-	const uint32_t count = part->events.today_count;
+	const struct event *today = shard->events.today;
+	const uint32_t count = shard->events.today_count;
 	for (uint32_t i = count; i-- > 0;)
-		ask_for_link(part, &today[i]);
+		ask_for_link(shard, &today[i]);
 	for (uint32_t i = count; i-- > 0;)
-		ask_for_packet(part, &today[i]);
+		ask_for_packet(shard, &today[i]);
 	for (uint32_t i = count; i-- > 0;)
-		expect(part, &today[i]);
+		expect(shard, &today[i]);
 	for (uint32_t i = count; i-- > 0;)
-		ask_for_way(part, &today[i]);
+		ask_for_way(shard, &today[i]);
 	for (uint32_t i = count; i-- > 0;)
-		ask_for_end(part, &today[i]);
+		ask_for_end(shard, &today[i]);
 }

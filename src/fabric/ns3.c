@@ -58,11 +58,11 @@ static uint32_t place_of(const struct network *network, struct route_choice choi
 	return 0;
 }
 
-uint32_t ns3_choose(const struct part *part, uint32_t at_switch, uint32_t packet, struct route_choice choice)
+uint32_t ns3_choose(const struct shard *shard, uint32_t at_switch, uint32_t packet, struct route_choice choice)
 {
-	const struct network *network = part->fabric->network;
-	const struct packet *its = &part->packets[packet];
-	const bool is_response = vb_opcodes[part->headers[packet].opcode].is_response;
+	const struct network *network = shard->fabric->network;
+	const struct packet *its = &shard->packets[packet];
+	const bool is_response = vb_opcodes[shard->headers[packet].opcode].is_response;
 	const uint32_t ports =
 		is_response ? SERVICE_PORT | (uint32_t)its->flow << 16 : its->flow | (uint32_t)SERVICE_PORT << 16;
 	const uint32_t words[] = { ns3_address(its->src), ns3_address(its->dst), ports };

@@ -17,7 +17,7 @@ uint32_t ns3_address(uint32_t endpoint);
 int ns3_open(struct fabric *fabric);
 void ns3_close(struct fabric *fabric);
 /* Of the links that lead nearer, the one that a packet takes: their place in `choice`. */
-uint32_t ns3_choose(const struct part *part, uint32_t at_switch, uint32_t packet, struct route_choice choice);
+uint32_t ns3_choose(const struct shard *shard, uint32_t at_switch, uint32_t packet, struct route_choice choice);
 
 /* What is left of a hop's record in the few bits of a packet's header. */
 struct vb_cc_hop ns3_told(struct vb_cc_hop hop);

@@ -1,79 +1,79 @@
-/* Packets of one part: two arrays, with one index, or three where ports tell (telemetry.h), and one for those of which
+/* Packets of one shard: two arrays, with one index, or three where ports tell (telemetry.h), and one for those of which
  * the second has no room for all headers. */
 #include <stdlib.h>
 #include "net/grow.h"
 #include "fabric/telemetry.h"
 
-static bool grow_records(struct part *part, uint32_t room)
+static bool grow_records(struct shard *shard, uint32_t room)
 {
-	struct record *records = realloc(part->records, room * sizeof(*records));
+	struct record *records = realloc(shard->records, room * sizeof(*records));
 	if (records)
-		part->records = records;
+		shard->records = records;
 	return records;
 }
 
-static bool grow(struct part *part)
+static bool grow(struct shard *shard)
 {
-	uint32_t room = part->packet_room ? part->packet_room * 2 : 1024;
-	struct packet *packets = realloc(part->packets, room * sizeof(*packets));
+	uint32_t room = shard->packet_room ? shard->packet_room * 2 : 1024;
+	struct packet *packets = realloc(shard->packets, room * sizeof(*packets));
 	if (packets)
-		part->packets = packets;
-	struct short_headers *headers = realloc(part->headers, room * sizeof(*headers));
+		shard->packets = packets;
+	struct short_headers *headers = realloc(shard->headers, room * sizeof(*headers));
 	if (headers)
-		part->headers = headers;
-	if (!packets || !headers || (part->told && !grow_records(part, room)))
+		shard->headers = headers;
+	if (!packets || !headers || (shard->told && !grow_records(shard, room)))
 		return false;
-	part->packet_room = room;
+	shard->packet_room = room;
 	return true;
 }
 
-uint32_t packet_get(struct part *part)
+uint32_t packet_get(struct shard *shard)
 {
-	uint32_t packet = part->free_packet;
+	uint32_t packet = shard->free_packet;
 	if (packet != NO_PACKET) {
-		part->free_packet = part->packets[packet].next;
+		shard->free_packet = shard->packets[packet].next;
 		return packet;
 	}
-	if (part->packet_count == part->packet_room && !grow(part)) {
-		part->is_out_of_memory = true;
+	if (shard->packet_count == shard->packet_room && !grow(shard)) {
+		shard->is_out_of_memory = true;
 		return NO_PACKET;
 	}
-	return part->packet_count++;
+	return shard->packet_count++;
 }
 
-static void put(struct part *part, uint32_t packet)
+static void put(struct shard *shard, uint32_t packet)
 {
-	part->packets[packet].next = part->free_packet;
-	part->free_packet = packet;
+	shard->packets[packet].next = shard->free_packet;
+	shard->free_packet = packet;
 }
 
-void packet_put(struct part *part, uint32_t packet)
+void packet_put(struct shard *shard, uint32_t packet)
 {
-	part->under_way[part->packets[packet].generation] -= !part->packets[packet].is_frame;
-	if (part->packets[packet].has_cargo) {
-		cargo_lose(part, packet);
-	} else if (part->headers[packet].is_long) {
-		uint32_t number = part->packets[packet].word;
-		part->long_headers[number].psn = part->free_long;
-		part->free_long = number;
+	shard->under_way[shard->packets[packet].generation] -= !shard->packets[packet].is_frame;
+	if (shard->packets[packet].has_cargo) {
+		cargo_lose(shard, packet);
+	} else if (shard->headers[packet].is_long) {
+		uint32_t number = shard->packets[packet].word;
+		shard->long_headers[number].psn = shard->free_long;
+		shard->free_long = number;
 	}
-	put(part, packet);
+	put(shard, packet);
 }
 
-uint32_t packet_copy(struct part *part, uint32_t packet)
+uint32_t packet_copy(struct shard *shard, uint32_t packet)
 {
-	uint32_t copy = packet_get(part);
-	if (copy != NO_PACKET && part->packets[packet].has_cargo) {
-		if (cargo_copy(part, copy, packet))
+	uint32_t copy = packet_get(shard);
+	if (copy != NO_PACKET && shard->packets[packet].has_cargo) {
+		if (cargo_copy(shard, copy, packet))
 			return copy;
-		put(part, copy);
+		put(shard, copy);
 		return NO_PACKET;
 	}
-	const struct vb_packet headers = packet_headers(part, packet);
-	if (copy == NO_PACKET || !packet_fill(part, copy, &part->packets[packet], &headers))
+	const struct vb_packet headers = packet_headers(shard, packet);
+	if (copy == NO_PACKET || !packet_fill(shard, copy, &shard->packets[packet], &headers))
 		return NO_PACKET;
-	if (part->records)
-		part->records[copy] = part->records[packet];
+	if (shard->records)
+		shard->records[copy] = shard->records[packet];
 	return copy;
 }
 
@@ -91,27 +91,27 @@ static bool is_short(const struct vb_packet *headers)
 	       headers->pkey == VB_PKEY_DEFAULT && headers->dest_qpn <= VB_QPN_MASK && headers->psn <= VB_PSN_MASK;
 }
 
-static uint32_t put_long(struct part *part, const struct vb_packet *headers)
+static uint32_t put_long(struct shard *shard, const struct vb_packet *headers)
 {
-	uint32_t number = part->free_long;
+	uint32_t number = shard->free_long;
 	if (number != NO_PACKET) {
-		part->free_long = part->long_headers[number].psn;
+		shard->free_long = shard->long_headers[number].psn;
 	} else {
-		if (!grow_by_one(&part->long_headers, &part->long_room, part->long_count, sizeof(*headers)))
+		if (!grow_by_one(&shard->long_headers, &shard->long_room, shard->long_count, sizeof(*headers)))
 			return NO_PACKET;
-		number = part->long_count++;
+		number = shard->long_count++;
 	}
-	part->long_headers[number] = *headers;
+	shard->long_headers[number] = *headers;
 	return number;
 }
 
-bool packet_fill(struct part *part, uint32_t index, const struct packet *its, const struct vb_packet *headers)
+bool packet_fill(struct shard *shard, uint32_t index, const struct packet *its, const struct vb_packet *headers)
 {
-	struct packet *packet = &part->packets[index];
+	struct packet *packet = &shard->packets[index];
 	const bool is_long = !is_short(headers);
 	*packet = *its;
-	part->under_way[packet->generation] += !packet->is_frame;
-	part->headers[index] = (struct short_headers){ .opcode = headers->opcode,
+	shard->under_way[packet->generation] += !packet->is_frame;
+	shard->headers[index] = (struct short_headers){ .opcode = headers->opcode,
 		.dest_qpn = headers->dest_qpn,
 		.psn = headers->psn,
 		.solicited = headers->solicited,
@@ -125,21 +125,21 @@ bool packet_fill(struct part *part, uint32_t index, const struct packet *its, co
 								     : headers->payload_length;
 		return true;
 	}
-	packet->word = put_long(part, headers);
+	packet->word = put_long(shard, headers);
 	if (packet->word != NO_PACKET)
 		return true;
-	part->is_out_of_memory = true;
-	part->under_way[packet->generation] -= !packet->is_frame;
-	put(part, index);
+	shard->is_out_of_memory = true;
+	shard->under_way[packet->generation] -= !packet->is_frame;
+	put(shard, index);
 	return false;
 }
 
-struct vb_packet packet_headers(const struct part *part, uint32_t index)
+struct vb_packet packet_headers(const struct shard *shard, uint32_t index)
 {
-	const struct short_headers brief = part->headers[index];
-	const uint32_t word = part->packets[index].word;
+	const struct short_headers brief = shard->headers[index];
+	const uint32_t word = shard->packets[index].word;
 	if (brief.is_long)
-		return part->long_headers[word];
+		return shard->long_headers[word];
 	struct vb_packet headers = { .opcode = brief.opcode,
 		.solicited = brief.solicited,
 		.migreq = brief.migreq,

@@ -68,139 +68,140 @@ uint64_t pfc_headroom(const struct fabric_config *config, uint32_t number)
 }
 
 /* A pause lasts until its time is over: it is said again after half of that. */
-static void renew_later(struct part *part, uint32_t in_link, struct ingress *ingress)
+static void renew_later(struct shard *shard, uint32_t in_link, struct ingress *ingress)
 {
 	if (ingress->is_renewing || ingress->profile->pause_quanta == 0)
 		return;
 	ingress->is_renewing = true;
-	events_add(&part->events, part->now + ingress->profile->pause_quanta / 2, event_key(EVENT_RENEWAL, 0, in_link));
+	events_add(
+		&shard->events, shard->now + ingress->profile->pause_quanta / 2, event_key(EVENT_RENEWAL, 0, in_link));
 }
 
-void pfc_on_renewal(struct part *part, uint32_t in_link)
+void pfc_on_renewal(struct shard *shard, uint32_t in_link)
 {
-	struct ingress *ingress = part->fabric->ingresses[in_link];
-	uint32_t back = part->fabric->network->links[in_link].reverse;
+	struct ingress *ingress = shard->fabric->ingresses[in_link];
+	uint32_t back = shard->fabric->network->links[in_link].reverse;
 	ingress->is_renewing = false;
 	if (!ingress->paused)
 		return;
-	part->fabric->ports[back]->pauses_due |= ingress->paused;
-	renew_later(part, in_link, ingress);
-	port_run(part, back);
+	shard->fabric->ports[back]->pauses_due |= ingress->paused;
+	renew_later(shard, in_link, ingress);
+	port_run(shard, back);
 }
 
-void pfc_on_admitted(struct part *part, uint32_t in_link, uint8_t class)
+void pfc_on_admitted(struct shard *shard, uint32_t in_link, uint8_t class)
 {
-	struct ingress *ingress = part->fabric->ingresses[in_link];
+	struct ingress *ingress = shard->fabric->ingresses[in_link];
 	const uint8_t bit = (uint8_t)(1u << class);
 	if (!ingress || !pfc_is_lossless(ingress->profile, class) || ingress->paused & bit ||
-		!buffer_is_over(part->fabric, ingress, class))
+		!buffer_is_over(shard->fabric, ingress, class))
 		return;
-	uint32_t back = part->fabric->network->links[in_link].reverse;
-	struct port *port = part->fabric->ports[back];
+	uint32_t back = shard->fabric->network->links[in_link].reverse;
+	struct port *port = shard->fabric->ports[back];
 	ingress->paused |= bit;
 	port->pauses_due |= bit;
 	port->resumes_due &= (uint8_t)~bit;
-	renew_later(part, in_link, ingress);
-	port_run(part, back);
+	renew_later(shard, in_link, ingress);
+	port_run(shard, back);
 }
 
-void pfc_on_released(struct part *part, uint32_t in_link, uint8_t class)
+void pfc_on_released(struct shard *shard, uint32_t in_link, uint8_t class)
 {
-	struct ingress *ingress = part->fabric->ingresses[in_link];
+	struct ingress *ingress = shard->fabric->ingresses[in_link];
 	const uint8_t bit = (uint8_t)(1u << class);
-	if (!(ingress->paused & bit) || !buffer_is_under(part->fabric, ingress, class))
+	if (!(ingress->paused & bit) || !buffer_is_under(shard->fabric, ingress, class))
 		return;
-	uint32_t back = part->fabric->network->links[in_link].reverse;
-	struct port *port = part->fabric->ports[back];
+	uint32_t back = shard->fabric->network->links[in_link].reverse;
+	struct port *port = shard->fabric->ports[back];
 	ingress->paused &= (uint8_t)~bit;
-	story_on_resume(part, ingress, class);
+	story_on_resume(shard, ingress, class);
 	port->resumes_due |= bit;
 	port->pauses_due &= (uint8_t)~bit;
-	port_run(part, back);
+	port_run(shard, back);
 }
 
 /* ---- Who is paused ----------------------------------------------------------------------------------------------- */
 
-static void watch(struct part *part, uint32_t number, struct port_queue *queue)
+static void watch(struct shard *shard, uint32_t number, struct port_queue *queue)
 {
-	const struct port *port = part->fabric->ports[number];
-	if (part->fabric->links[number].kind != LINK_PORT || port->profile->watchdog == 0)
+	const struct port *port = shard->fabric->ports[number];
+	if (shard->fabric->links[number].kind != LINK_PORT || port->profile->watchdog == 0)
 		return;
-	queue->watch_at = part->now + port->profile->watchdog;
-	events_add(&part->events, queue->watch_at, event_key(EVENT_WATCH, 0, number));
+	queue->watch_at = shard->now + port->profile->watchdog;
+	events_add(&shard->events, queue->watch_at, event_key(EVENT_WATCH, 0, number));
 }
 
-static void pause(struct part *part, uint32_t number, uint8_t class, vb_time quanta)
+static void pause(struct shard *shard, uint32_t number, uint8_t class, vb_time quanta)
 {
-	struct port *port = part->fabric->ports[number];
+	struct port *port = shard->fabric->ports[number];
 	struct port_queue *queue = &port->queues[class];
 	const uint8_t bit = (uint8_t)(1u << class);
-	queue->paused_until = quanta ? part->now + quanta : 0;
+	queue->paused_until = quanta ? shard->now + quanta : 0;
 	if (quanta)
-		events_add(&part->events, queue->paused_until, event_key(EVENT_PORT, 0, number));
+		events_add(&shard->events, queue->paused_until, event_key(EVENT_PORT, 0, number));
 	if (port->paused & bit)
 		return;
 	port->paused |= bit;
-	queue->paused_at = part->now;
+	queue->paused_at = shard->now;
 	if (!(port->dropped & bit))
-		watch(part, number, queue);
+		watch(shard, number, queue);
 }
 
-static void resume(struct part *part, uint32_t number, uint8_t class)
+static void resume(struct shard *shard, uint32_t number, uint8_t class)
 {
-	struct port *port = part->fabric->ports[number];
+	struct port *port = shard->fabric->ports[number];
 	struct port_queue *queue = &port->queues[class];
 	const uint8_t bit = (uint8_t)(1u << class);
 	if (!(port->paused & bit))
 		return;
 	port->paused &= (uint8_t)~bit;
-	part->fabric->counts[number].paused += part->now - queue->paused_at;
+	shard->fabric->counts[number].paused += shard->now - queue->paused_at;
 	if (!(port->dropped & bit))
 		queue->watch_at = 0;
 }
 
-void pfc_on_frame(struct part *part, uint32_t number, const struct frame *frame)
+void pfc_on_frame(struct shard *shard, uint32_t number, const struct frame *frame)
 {
-	const struct port *port = part->fabric->ports[number];
+	const struct port *port = shard->fabric->ports[number];
 	for (uint8_t class = 0; class < port->profile->class_count; class ++) {
 		if (!(frame->classes & 1u << class))
 			continue;
 		if (frame->kind == FRAME_PAUSE)
-			pause(part, number, class, (vb_time)frame->value);
+			pause(shard, number, class, (vb_time)frame->value);
 		else
-			resume(part, number, class);
+			resume(shard, number, class);
 	}
 	if (frame->kind == FRAME_RESUME)
-		port_wake(part, number);
+		port_wake(shard, number);
 }
 
-void pfc_end_pauses(struct part *part, uint32_t number)
+void pfc_end_pauses(struct shard *shard, uint32_t number)
 {
-	const struct port *port = part->fabric->ports[number];
+	const struct port *port = shard->fabric->ports[number];
 	for (uint8_t class = 0; port->paused >> class; class ++)
 		if (port->paused & 1u << class && port->queues[class].paused_until &&
-			port->queues[class].paused_until <= part->now)
-			resume(part, number, class);
+			port->queues[class].paused_until <= shard->now)
+			resume(shard, number, class);
 }
 
-void pfc_on_watch(struct part *part, uint32_t number)
+void pfc_on_watch(struct shard *shard, uint32_t number)
 {
-	struct port *port = part->fabric->ports[number];
+	struct port *port = shard->fabric->ports[number];
 	for (uint8_t class = 0; class < port->profile->class_count; class ++) {
 		struct port_queue *queue = &port->queues[class];
 		const uint8_t bit = (uint8_t)(1u << class);
-		if (queue->watch_at != part->now)
+		if (queue->watch_at != shard->now)
 			continue;
 		queue->watch_at = 0;
 		if (port->dropped & bit) {
 			port->dropped &= (uint8_t)~bit;
 			if (port->paused & bit)
-				watch(part, number, queue);
+				watch(shard, number, queue);
 			continue;
 		}
 		port->dropped |= bit;
-		part->fabric->counts[number].watchdog_fired++;
-		watch(part, number, queue);
-		port_drop_queue(part, number, class);
+		shard->fabric->counts[number].watchdog_fired++;
+		watch(shard, number, queue);
+		port_drop_queue(shard, number, class);
 	}
 }

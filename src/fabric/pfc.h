@@ -15,13 +15,13 @@ static inline bool pfc_is_lossless(const struct switch_profile *profile, uint32_
  * the wire from when it was chosen until its end has come in, which by a slow link takes long. */
 uint64_t pfc_headroom(const struct fabric_config *config, uint32_t link);
 
-void pfc_on_admitted(struct part *part, uint32_t in_link, uint8_t of_class);
-void pfc_on_released(struct part *part, uint32_t in_link, uint8_t of_class);
-void pfc_on_renewal(struct part *part, uint32_t in_link);
+void pfc_on_admitted(struct shard *shard, uint32_t in_link, uint8_t of_class);
+void pfc_on_released(struct shard *shard, uint32_t in_link, uint8_t of_class);
+void pfc_on_renewal(struct shard *shard, uint32_t in_link);
 
 /* Of the port that is paused. */
-void pfc_on_frame(struct part *part, uint32_t link, const struct frame *frame);
-void pfc_end_pauses(struct part *part, uint32_t link); /* whose time is over */
-void pfc_on_watch(struct part *part, uint32_t link);
+void pfc_on_frame(struct shard *shard, uint32_t link, const struct frame *frame);
+void pfc_end_pauses(struct shard *shard, uint32_t link); /* whose time is over */
+void pfc_on_watch(struct shard *shard, uint32_t link);
 
 #endif

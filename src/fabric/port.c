@@ -107,66 +107,66 @@ void ports_close(struct fabric *fabric)
 
 /* ---- What comes -------------------------------------------------------------------------------------------------- */
 
-void port_drop(struct part *part, uint32_t number, uint32_t index)
+void port_drop(struct shard *shard, uint32_t number, uint32_t index)
 {
-	const struct port *port = part->fabric->ports[number];
+	const struct port *port = shard->fabric->ports[number];
 	bool is_promised = port->profile->flow_control != FLOW_DROPS &&
-			   port->profile->classes[port_class(port, &part->packets[index])].is_lossless;
-	part->fabric->counts[number].drops++;
-	part->fabric->counts[number].lossless_drops += is_promised;
-	part->drops++;
-	part->lossless_drops += is_promised;
-	packet_put(part, index);
+			   port->profile->classes[port_class(port, &shard->packets[index])].is_lossless;
+	shard->fabric->counts[number].drops++;
+	shard->fabric->counts[number].lossless_drops += is_promised;
+	shard->drops++;
+	shard->lossless_drops += is_promised;
+	packet_put(shard, index);
 }
 
 /* RED: none below mark_min, all beyond mark_max, between them by chance. */
-static bool is_marked(struct part *part, uint32_t number, uint8_t class)
+static bool is_marked(struct shard *shard, uint32_t number, uint8_t class)
 {
-	const struct port *port = part->fabric->ports[number];
+	const struct port *port = shard->fabric->ports[number];
 	const struct port_queue *queue = &port->queues[class];
 	if (queue->bytes <= queue->mark_min)
 		return false;
 	if (queue->bytes > queue->mark_max)
 		return true;
 	uint64_t count =
-		port->profile->marks == MARKS_LEAVING ? part->fabric->links[number].packets : port->ever_queued;
-	uint64_t drawn = fabric_chance(part->fabric->config->seed ^ 0xECE, number, count);
+		port->profile->marks == MARKS_LEAVING ? shard->fabric->links[number].packets : port->ever_queued;
+	uint64_t drawn = fabric_chance(shard->fabric->config->seed ^ 0xECE, number, count);
 	return (uint64_t)((uint32_t)drawn % 1000000) * (queue->mark_max - queue->mark_min) <
 	       (uint64_t)(queue->bytes - queue->mark_min) * port->profile->classes[class].mark_ppm;
 }
 
-static void mark(struct part *part, uint32_t number, struct packet *packet, uint8_t class, enum marking when)
+static void mark(struct shard *shard, uint32_t number, struct packet *packet, uint8_t class, enum marking when)
 {
-	const struct port *port = part->fabric->ports[number];
+	const struct port *port = shard->fabric->ports[number];
 	if (port->profile->marks != when || !port->queues[class].mark_max || !packet->takes_marks ||
-		!is_marked(part, number, class))
+		!is_marked(shard, number, class))
 		return;
 	packet->is_marked = true;
-	part->fabric->counts[number].marks++;
+	shard->fabric->counts[number].marks++;
 }
 
 /* Before what is in it changes. */
-static void see(const struct part *part, struct port *port)
+static void see(const struct shard *shard, struct port *port)
 {
-	if (!part->fabric->config->tells_queues)
+	if (!shard->fabric->config->tells_queues)
 		return;
-	port->area += (double)port->bytes * (double)(part->now - port->seen_at);
-	port->seen_at = part->now;
+	port->area += (double)port->bytes * (double)(shard->now - port->seen_at);
+	port->seen_at = shard->now;
 }
 
-void port_queue(struct part *part, uint32_t number, uint32_t index)
+void port_queue(struct shard *shard, uint32_t number, uint32_t index)
 {
-	struct port *port = part->fabric->ports[number];
-	struct packet *packet = &part->packets[index];
+	struct port *port = shard->fabric->ports[number];
+	struct packet *packet = &shard->packets[index];
 	const uint8_t class = port_class(port, packet);
 	struct port_queue *queue = &port->queues[class];
 	packet->next = NO_PACKET;
 	if (port->occupied & 1u << class)
-		part->packets[queue->tail].next = index;
+		shard->packets[queue->tail].next = index;
 	else
 		queue->head = index;
 	queue->tail = index;
-	see(part, port);
+	see(shard, port);
 	queue->bytes += packet->wire_bytes;
 	port->occupied |= (uint8_t)(1u << class);
 	port->ever_queued++;
@@ -175,35 +175,35 @@ void port_queue(struct part *part, uint32_t number, uint32_t index)
 		port->most_bytes = port->bytes;
 }
 
-void port_receive(struct part *part, uint32_t number, uint32_t index)
+void port_receive(struct shard *shard, uint32_t number, uint32_t index)
 {
-	struct fabric *fabric = part->fabric;
+	struct fabric *fabric = shard->fabric;
 	struct port *port = fabric->ports[number];
-	struct packet *packet = &part->packets[index];
+	struct packet *packet = &shard->packets[index];
 	const uint8_t class = port_class(port, packet);
 	const uint32_t in_link = packet->in_link;
-	if (port->dropped & 1u << class || !buffer_admit(part, number, packet)) {
-		port_drop(part, number, index);
+	if (port->dropped & 1u << class || !buffer_admit(shard, number, packet)) {
+		port_drop(shard, number, index);
 		return;
 	}
 	const struct link *from = &fabric->links[in_link];
 	packet->at = 0; /* when its end is there */
 	if (from->is_cut_through && packet->wire_bytes > LINK_HEADER_BYTES)
-		packet->at = part->now + link_time(fabric, from, packet->wire_bytes - LINK_HEADER_BYTES);
-	mark(part, number, packet, class, MARKS_COMING);
-	pfc_on_admitted(part, in_link, class);
-	port_queue(part, number, index);
+		packet->at = shard->now + link_time(fabric, from, packet->wire_bytes - LINK_HEADER_BYTES);
+	mark(shard, number, packet, class, MARKS_COMING);
+	pfc_on_admitted(shard, in_link, class);
+	port_queue(shard, number, index);
 	if (fabric->config->tells_pauses)
-		story_on_queued(part, in_link, class);
-	port_run(part, number);
+		story_on_queued(shard, in_link, class);
+	port_run(shard, number);
 }
 
 /* ---- What leaves ------------------------------------------------------------------------------------------------- */
 
-bool port_is_stopped(const struct part *part, const struct port *port, uint8_t class)
+bool port_is_stopped(const struct shard *shard, const struct port *port, uint8_t class)
 {
 	return port->paused & 1u << class || (port->has_credits && !credits_are_there(&port->queues[class],
-									   &part->packets[port->queues[class].head]));
+									   &shard->packets[port->queues[class].head]));
 }
 
 static uint8_t strict_class(const struct port *port, uint8_t ready)
@@ -230,7 +230,7 @@ static void pass_turn(struct port *port, uint8_t ready)
 }
 
 /* Deficit round robin: a quantum holds a packet at least, so that one round finds one. */
-static uint8_t weighted_class(const struct part *part, struct port *port, uint8_t ready)
+static uint8_t weighted_class(const struct shard *shard, struct port *port, uint8_t ready)
 {
 	for (;; pass_turn(port, ready)) {
 		struct port_queue *queue = &port->queues[port->turn];
@@ -240,30 +240,30 @@ static uint8_t weighted_class(const struct part *part, struct port *port, uint8_
 			queue->deficit += queue->quantum;
 		port->has_begun_turn = true;
 		port->with_deficit |= (uint8_t)(1u << port->turn);
-		if (part->packets[queue->head].wire_bytes <= queue->deficit)
+		if (shard->packets[queue->head].wire_bytes <= queue->deficit)
 			return port->turn;
 	}
 }
 
-static uint8_t next_class(const struct part *part, struct port *port)
+static uint8_t next_class(const struct shard *shard, struct port *port)
 {
 	uint8_t ready = 0;
 	for (uint8_t class = 0; port->occupied >> class; class ++)
-		if (port->occupied & 1u << class && !port_is_stopped(part, port, class))
+		if (port->occupied & 1u << class && !port_is_stopped(shard, port, class))
 			ready |= (uint8_t)(1u << class);
 	if (ready == 0)
 		return NO_CLASS;
 	uint8_t class = strict_class(port, ready);
-	return class != NO_CLASS ? class : weighted_class(part, port, ready);
+	return class != NO_CLASS ? class : weighted_class(shard, port, ready);
 }
 
-static uint32_t take(struct part *part, struct port *port, uint8_t class)
+static uint32_t take(struct shard *shard, struct port *port, uint8_t class)
 {
 	struct port_queue *queue = &port->queues[class];
 	uint32_t index = queue->head;
-	const struct packet *packet = &part->packets[index];
+	const struct packet *packet = &shard->packets[index];
 	queue->head = packet->next;
-	see(part, port);
+	see(shard, port);
 	queue->bytes -= packet->wire_bytes;
 	port->bytes -= packet->wire_bytes;
 	if (queue->head == NO_PACKET)
@@ -271,25 +271,25 @@ static uint32_t take(struct part *part, struct port *port, uint8_t class)
 	return index;
 }
 
-void port_drop_queue(struct part *part, uint32_t number, uint8_t class)
+void port_drop_queue(struct shard *shard, uint32_t number, uint8_t class)
 {
-	struct port *port = part->fabric->ports[number];
+	struct port *port = shard->fabric->ports[number];
 	while (port->occupied & 1u << class) {
-		uint32_t index = take(part, port, class);
-		buffer_release(part, &part->packets[index], class);
-		port_drop(part, number, index);
+		uint32_t index = take(shard, port, class);
+		buffer_release(shard, &shard->packets[index], class);
+		port_drop(shard, number, index);
 	}
 }
 
-static void send_packet(struct part *part, uint32_t number, uint8_t class)
+static void send_packet(struct shard *shard, uint32_t number, uint8_t class)
 {
-	struct fabric *fabric = part->fabric;
+	struct fabric *fabric = shard->fabric;
 	struct link *link = &fabric->links[number];
 	struct port *port = fabric->ports[number];
-	uint32_t index = take(part, port, class);
-	struct packet *packet = &part->packets[index];
+	uint32_t index = take(shard, port, class);
+	struct packet *packet = &shard->packets[index];
 	struct port_queue *queue = &port->queues[class];
-	vb_time at = part->now;
+	vb_time at = shard->now;
 	credits_take(queue, packet);
 	if (queue->quantum)
 		queue->deficit -= packet->wire_bytes;
@@ -297,10 +297,10 @@ static void send_packet(struct part *part, uint32_t number, uint8_t class)
 		vb_time last = packet->at - link_time(fabric, link, packet->wire_bytes);
 		if (last > at) /* its end must not be late for the wire */
 			at = last;
-		mark(part, number, packet, class, MARKS_LEAVING);
-		buffer_release(part, packet, class); /* which may send a frame: then packets lie elsewhere */
+		mark(shard, number, packet, class, MARKS_LEAVING);
+		buffer_release(shard, packet, class); /* which may send a frame: then packets lie elsewhere */
 	}
-	link_send(part, number, index, at);
+	link_send(shard, number, index, at);
 }
 
 static bool next_frame(struct fabric *fabric, uint32_t number, struct frame *frame)
@@ -324,73 +324,73 @@ static bool next_frame(struct fabric *fabric, uint32_t number, struct frame *fra
 	return true;
 }
 
-static void send_frame(struct part *part, uint32_t number, const struct frame *frame)
+static void send_frame(struct shard *shard, uint32_t number, const struct frame *frame)
 {
-	uint32_t index = packet_get(part);
+	uint32_t index = packet_get(shard);
 	if (index == NO_PACKET)
 		return;
-	part->headers[index] = (struct short_headers){ 0 };
-	part->packets[index] = (struct packet){ .is_frame = true,
+	shard->headers[index] = (struct short_headers){ 0 };
+	shard->packets[index] = (struct packet){ .is_frame = true,
 		.says = (uint64_t)frame->kind | (uint64_t)frame->classes << 8 | frame->value << 16,
 		.wire_bytes = frame->kind == FRAME_CREDIT ? CREDIT_BYTES : PAUSE_BYTES };
-	link_send(part, number, index, part->now);
+	link_send(shard, number, index, shard->now);
 }
 
-bool port_send_next(struct part *part, uint32_t number)
+bool port_send_next(struct shard *shard, uint32_t number)
 {
 	struct frame frame;
-	assert(part->fabric->links[number].free_at <= part->now);
-	if (next_frame(part->fabric, number, &frame)) {
-		send_frame(part, number, &frame);
+	assert(shard->fabric->links[number].free_at <= shard->now);
+	if (next_frame(shard->fabric, number, &frame)) {
+		send_frame(shard, number, &frame);
 		return true;
 	}
-	uint8_t class = next_class(part, part->fabric->ports[number]);
+	uint8_t class = next_class(shard, shard->fabric->ports[number]);
 	if (class == NO_CLASS)
 		return false;
-	send_packet(part, number, class);
+	send_packet(shard, number, class);
 	return true;
 }
 
-void port_run(struct part *part, uint32_t number)
+void port_run(struct shard *shard, uint32_t number)
 {
-	const struct link *link = &part->fabric->links[number];
-	struct port *port = part->fabric->ports[number];
-	if (port->is_awaited || (link->free_at <= part->now && !port_send_next(part, number)))
+	const struct link *link = &shard->fabric->links[number];
+	struct port *port = shard->fabric->ports[number];
+	if (port->is_awaited || (link->free_at <= shard->now && !port_send_next(shard, number)))
 		return;
 	if (!(port->occupied | port->pauses_due | port->resumes_due | port->credits_due))
 		return;
 	port->is_awaited = true;
-	events_add(&part->events, link->free_at, event_key(EVENT_PORT, 0, number));
+	events_add(&shard->events, link->free_at, event_key(EVENT_PORT, 0, number));
 }
 
-void port_wake(struct part *part, uint32_t number)
+void port_wake(struct shard *shard, uint32_t number)
 {
-	if (part->fabric->links[number].kind == LINK_PORT)
-		port_run(part, number);
+	if (shard->fabric->links[number].kind == LINK_PORT)
+		port_run(shard, number);
 	else
-		endpoint_wake(part, network_index(part->fabric->network->links[number].from));
+		endpoint_wake(shard, network_index(shard->fabric->network->links[number].from));
 }
 
 /* The wire is free, or a pause may be over. */
-void port_on_event(struct part *part, uint32_t number)
+void port_on_event(struct shard *shard, uint32_t number)
 {
-	const struct link *link = &part->fabric->links[number];
-	pfc_end_pauses(part, number);
-	if (link->kind == LINK_PORT && link->free_at > part->now)
+	const struct link *link = &shard->fabric->links[number];
+	pfc_end_pauses(shard, number);
+	if (link->kind == LINK_PORT && link->free_at > shard->now)
 		return;
-	part->fabric->ports[number]->is_awaited = false;
-	port_wake(part, number);
+	shard->fabric->ports[number]->is_awaited = false;
+	port_wake(shard, number);
 }
 
-void port_on_frame(struct part *part, uint32_t number, const struct packet *packet)
+void port_on_frame(struct shard *shard, uint32_t number, const struct packet *packet)
 {
 	const struct frame frame = { (enum frame_kind)(packet->says & 0xFF), packet->says >> 8 & 0xFF,
 		packet->says >> 16 };
-	uint32_t back = part->fabric->network->links[number].reverse;
+	uint32_t back = shard->fabric->network->links[number].reverse;
 	if (frame.kind == FRAME_CREDIT)
-		credits_on_frame(part, back, &frame);
+		credits_on_frame(shard, back, &frame);
 	else
-		pfc_on_frame(part, back, &frame);
+		pfc_on_frame(shard, back, &frame);
 }
 
 void port_say(struct fabric *fabric, uint32_t number, vb_time now)

@@ -65,18 +65,18 @@ int ports_open(struct fabric *fabric); /* where links need them, with the buffer
 void ports_close(struct fabric *fabric);
 void port_say(struct fabric *fabric, uint32_t link, vb_time now); /* to the link's counts */
 
-void port_receive(struct part *part, uint32_t link, uint32_t packet); /* a switch's: if there is room */
-void port_queue(struct part *part, uint32_t link, uint32_t packet);
+void port_receive(struct shard *shard, uint32_t link, uint32_t packet); /* a switch's: if there is room */
+void port_queue(struct shard *shard, uint32_t link, uint32_t packet);
 /* The wire is free: the next that may leave does. False: there is none. */
-bool port_send_next(struct part *part, uint32_t link);
-void port_run(struct part *part, uint32_t link);
-void port_on_event(struct part *part, uint32_t link);
-void port_drop(struct part *part, uint32_t link, uint32_t packet); /* counted */
-void port_drop_queue(struct part *part, uint32_t link, uint8_t of_class);
+bool port_send_next(struct shard *shard, uint32_t link);
+void port_run(struct shard *shard, uint32_t link);
+void port_on_event(struct shard *shard, uint32_t link);
+void port_drop(struct shard *shard, uint32_t link, uint32_t packet); /* counted */
+void port_drop_queue(struct shard *shard, uint32_t link, uint8_t of_class);
 
 /* Something may leave that could not, or a frame is due: of a switch's port, or an endpoint's. */
-void port_wake(struct part *part, uint32_t link);
-void port_on_frame(struct part *part, uint32_t link, const struct packet *packet); /* that came by this link */
-bool port_is_stopped(const struct part *part, const struct port *port, uint8_t of_class);
+void port_wake(struct shard *shard, uint32_t link);
+void port_on_frame(struct shard *shard, uint32_t link, const struct packet *packet); /* that came by this link */
+bool port_is_stopped(const struct shard *shard, const struct port *port, uint8_t of_class);
 
 #endif

@@ -7,7 +7,7 @@
 #include "fabric/deadlock.h"
 #include "fabric/endpoint.h"
 #include "fabric/ns3.h"
-#include "fabric/parts.h"
+#include "fabric/shards.h"
 #include "fabric/port.h"
 #include "fabric/round_trips.h"
 #include "fabric/stories.h"
@@ -124,21 +124,21 @@ static void open_link(struct fabric *fabric, uint32_t number)
 			.is_cut_through = to && to->is_cut_through,
 			.is_whole_ns = network->is_whole_ns,
 			.is_measured = fabric->config->tells_queues,
-			.to_part = to ? fabric->switches[network_index(given->to)].part
-				      : fabric->endpoints[network_index(given->to)].part };
+			.to_shard = to ? fabric->switches[network_index(given->to)].shard
+				       : fabric->endpoints[network_index(given->to)].shard };
 }
 
-static int open_parts(struct fabric *fabric)
+static int open_shards(struct fabric *fabric)
 {
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
-		struct part *part = &fabric->parts[i];
-		part->fabric = fabric;
-		part->index = (uint16_t)i;
-		part->free_packet = part->free_long = NO_PACKET;
-		part->first_ended = FLOW_NONE;
-		part->batch = malloc(sizeof(*part->batch));
-		part->out = calloc(fabric->part_count, sizeof(*part->out));
-		if (!part->batch || !part->out || events_init(&part->events, fabric->day_shift))
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		struct shard *shard = &fabric->shards[i];
+		shard->fabric = fabric;
+		shard->index = (uint16_t)i;
+		shard->free_packet = shard->free_long = NO_PACKET;
+		shard->first_ended = FLOW_NONE;
+		shard->batch = malloc(sizeof(*shard->batch));
+		shard->out = calloc(fabric->shard_count, sizeof(*shard->out));
+		if (!shard->batch || !shard->out || events_init(&shard->events, fabric->day_shift))
 			return -ENOMEM;
 	}
 	return 0;
@@ -173,9 +173,9 @@ static int expect_outages(struct fabric *fabric)
 	for (uint32_t i = 0; i < network->fault_count; i++)
 		fabric->has_outages |= fabric->held || network_fault_is_for_good(&network->faults[i]) ||
 				       network->faults[i].up_at > network->faults[i].down_at;
-	for (uint32_t i = 0; fabric->has_outages && i < fabric->part_count; i++) {
-		fabric->parts[i].dead_ends = calloc(network->switch_count + 1, sizeof(*fabric->parts[i].dead_ends));
-		if (!fabric->parts[i].dead_ends)
+	for (uint32_t i = 0; fabric->has_outages && i < fabric->shard_count; i++) {
+		fabric->shards[i].dead_ends = calloc(network->switch_count + 1, sizeof(*fabric->shards[i].dead_ends));
+		if (!fabric->shards[i].dead_ends)
 			return -ENOMEM;
 	}
 	return 0;
@@ -191,13 +191,13 @@ static int open_all(struct fabric *fabric)
 	fabric->endpoints = calloc(network->endpoint_count + 1, sizeof(*fabric->endpoints));
 	fabric->switches = calloc(network->switch_count + 1, sizeof(*fabric->switches));
 	fabric->flows = calloc(fabric->config->flows->count + 1, sizeof(*fabric->flows));
-	fabric->parts = calloc(fabric->part_count, sizeof(*fabric->parts));
+	fabric->shards = calloc(fabric->shard_count, sizeof(*fabric->shards));
 	fabric->first_closing = FLOW_NONE;
 	if (!fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches || !fabric->flows ||
-		!fabric->parts)
+		!fabric->shards)
 		return -ENOMEM;
-	parts_cut(fabric);
-	int rc = open_parts(fabric);
+	shards_cut(fabric);
+	int rc = open_shards(fabric);
 	for (uint32_t i = 0; rc == 0 && i < network->switch_count; i++) {
 		fabric->switches[i].seed = fabric_chance(fabric->config->seed, i, 0x5EED);
 		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
@@ -232,19 +232,19 @@ void fabric_end(struct fabric *fabric)
 	endpoints_close(fabric);
 	round_trips_close(fabric);
 	ns3_close(fabric);
-	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
-		struct part *part = &fabric->parts[i];
-		for (uint32_t k = 0; part->out && k < fabric->part_count; k++) {
-			free(part->out[k].letters);
-			free(part->out[k].records);
+	for (uint32_t i = 0; fabric->shards && i < fabric->shard_count; i++) {
+		struct shard *shard = &fabric->shards[i];
+		for (uint32_t k = 0; shard->out && k < fabric->shard_count; k++) {
+			free(shard->out[k].entries);
+			free(shard->out[k].records);
 		}
-		free(part->out);
-		free(part->dead_ends);
-		free(part->batch);
-		free(part->packets);
-		free(part->headers);
-		free(part->long_headers);
-		events_deinit(&part->events);
+		free(shard->out);
+		free(shard->dead_ends);
+		free(shard->batch);
+		free(shard->packets);
+		free(shard->headers);
+		free(shard->long_headers);
+		events_deinit(&shard->events);
 	}
 	ports_close(fabric);
 	routes_free(fabric->routes);
@@ -254,7 +254,7 @@ void fabric_end(struct fabric *fabric)
 	free(fabric->endpoints);
 	free(fabric->switches);
 	free(fabric->flows);
-	free(fabric->parts);
+	free(fabric->shards);
 }
 
 /* A network may be split, but not between who sends and who receives. */
@@ -287,7 +287,7 @@ int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
 	fabric->data_overhead = config->data_overhead;
 	fabric->ack_overhead = config->ack_overhead;
 	fabric->largest_packet = buffer_largest_packet(config);
-	fabric->part_count = parts_count(config);
+	fabric->shard_count = shards_count(config);
 	rc = find_routes(fabric, why, why_size);
 	if (rc)
 		return rc;
@@ -316,12 +316,12 @@ struct going {
 static struct fabric_progress progress_of(const struct fabric *fabric, vb_time now)
 {
 	struct fabric_progress progress = { .now = now, .flows = fabric->config->flows->count };
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
-		const struct part *part = &fabric->parts[i];
-		progress.packet_hops += part->packet_hops;
-		progress.events += part->event_count;
-		progress.data_packets += part->data_packets;
-		progress.flows_done += part->flows_done;
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		const struct shard *shard = &fabric->shards[i];
+		progress.packet_hops += shard->packet_hops;
+		progress.events += shard->event_count;
+		progress.data_packets += shard->data_packets;
+		progress.flows_done += shard->flows_done;
 	}
 	return progress;
 }
@@ -354,8 +354,8 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 	struct fabric *fabric = going->fabric;
 	const struct fabric_config *config = fabric->config;
 	struct fabric_progress progress = progress_of(fabric, now);
-	for (uint32_t i = 0; i < fabric->part_count; i++)
-		if (fabric->parts[i].is_out_of_memory || fabric->parts[i].events.is_out_of_memory) {
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		if (fabric->shards[i].is_out_of_memory || fabric->shards[i].events.is_out_of_memory) {
 			*end = FABRIC_MEMORY;
 			return true;
 		}
@@ -388,9 +388,9 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 static bool is_any_flow_open(const struct fabric *fabric)
 {
 	uint32_t begun = 0, done = 0;
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
-		begun += fabric->parts[i].flows_begun;
-		done += fabric->parts[i].flows_done;
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		begun += fabric->shards[i].flows_begun;
+		done += fabric->shards[i].flows_done;
 	}
 	return begun > done;
 }
@@ -476,20 +476,20 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	}
 	result->links = fabric->counts;
 	fabric->counts = NULL;
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
-		const struct part *part = &fabric->parts[i];
-		result->events += part->event_count;
-		result->packet_hops += part->packet_hops;
-		result->data_packets += part->data_packets;
-		result->acks += part->acks;
-		result->drops += part->drops;
-		result->lossless_drops += part->lossless_drops;
-		result->lost += part->lost;
-		result->payload_bytes += part->payload_bytes;
-		result->flows_done += part->flows_done;
-		result->flows_failed += part->flows_failed;
-		if (part->last_flow > result->last_flow)
-			result->last_flow = part->last_flow;
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		const struct shard *shard = &fabric->shards[i];
+		result->events += shard->event_count;
+		result->packet_hops += shard->packet_hops;
+		result->data_packets += shard->data_packets;
+		result->acks += shard->acks;
+		result->drops += shard->drops;
+		result->lossless_drops += shard->lossless_drops;
+		result->lost += shard->lost;
+		result->payload_bytes += shard->payload_bytes;
+		result->flows_done += shard->flows_done;
+		result->flows_failed += shard->flows_failed;
+		if (shard->last_flow > result->last_flow)
+			result->last_flow = shard->last_flow;
 	}
 	for (uint32_t i = 0; i < links; i++) {
 		result->marked_packets += result->links[i].marks;
@@ -497,7 +497,7 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	}
 	endpoints_say(fabric, result);
 	result->endpoints = fabric->network->endpoint_count;
-	result->threads = fabric->part_count;
+	result->threads = fabric->shard_count;
 	result->hash = hash_of(result, flows, links);
 }
 

@@ -1,9 +1,9 @@
 /* What a run consists of. The room's own.
  *
- * The network is cut into parts, each with its own calendar and packets, and run by one thread. A link's sending half
- * is its first node's part's, the receiving half the other's; what crosses parts goes through a letter box. Nothing
- * else is shared while parts run, and nobody looks into a letter box before all have come to the end of a window that
- * is shorter than the shortest way between two parts. */
+ * The network is cut into shards, each with its own calendar and packets, and run by one thread. A link's sending half
+ * is its first node's shard's, the receiving half the other's; what crosses shards goes through a mailbox. Nothing
+ * else is shared while shards run, and nobody looks into a mailbox before all have come to the end of a window that
+ * is shorter than the shortest way between two shards. */
 #ifndef FABRIC_STATE_H
 #define FABRIC_STATE_H
 
@@ -73,7 +73,7 @@ struct link {
 	vb_time delay;        /* and what is spent before, or after, at either end */
 	uint32_t ps_per_byte; /* 0: not a whole number */
 	uint32_t to;          /* index of the endpoint or switch */
-	uint16_t to_part;
+	uint16_t to_shard;
 	uint8_t kind; /* enum link_kind */
 	bool leads_to_switch : 1, is_faulty : 1, is_captured : 1;
 	bool is_unordered : 1;   /* packets may overtake each other: each is in the calendar */
@@ -88,15 +88,15 @@ _Static_assert(sizeof(struct link) == 64, "a cache line");
 
 struct record;
 
-struct letter {
+struct mailbox_entry {
 	vb_time at, soonest; /* no later one of its link is there before `soonest` */
 	uint32_t link;
 	struct packet packet;
 	struct vb_packet headers;
 };
 
-struct letter_box {
-	struct letter *letters;
+struct mailbox {
+	struct mailbox_entry *entries;
 	struct record *records; /* of each, where packets have some */
 	uint32_t count, room, record_room;
 };
@@ -110,7 +110,7 @@ struct flow_state {
 	bool is_closed;
 	uint8_t quiet_turns; /* since it ended: engine_ends.c */
 	uint32_t src, dst;
-	uint32_t parts_left;    /* work requests of an engine */
+	uint32_t pieces_left;   /* work requests of an engine */
 	uint32_t first_waiting; /* flows that begin when this one ends, linked by `next` */
 	uint32_t next,
 		first_child; /* starts.h, once it is known when it begins; `next` is closing.h's when it has ended */
@@ -124,7 +124,7 @@ struct engine_end {
 	struct vb_mr *mr;
 	struct vb_nic *nic;
 	struct vb_pd *pd;
-	uint32_t open_parts; /* work requests of its flows */
+	uint32_t open_pieces; /* work requests of its flows */
 	/* Of engine_ends.c: its flows, either way, in the order of their QPs' numbers. */
 	uint32_t first_connection, connection_count;
 };
@@ -147,7 +147,7 @@ struct endpoint {
 	vb_time flow_at;     /* the flows' event that counts */
 	uint32_t link;       /* outgoing */
 	uint32_t first_flow; /* that has not begun: starts.h */
-	uint16_t part;
+	uint16_t shard;
 	bool is_wire_awaited, is_armed, is_flow_awaited;
 	uint8_t stopped;        /* the port's classes for which is not asked */
 	bool sleeps, is_waking; /* sleeps: until its process wakes up what has come waits, from first_waiting on, by
@@ -162,12 +162,12 @@ struct endpoint {
 
 struct switch_state {
 	uint64_t seed;
-	uint16_t part;
+	uint16_t shard;
 	uint8_t routing;
 	bool hashes_as_ns3; /* ns3.h */
 };
 
-struct part {
+struct shard {
 	struct fabric *fabric;
 	uint16_t index;
 	vb_time now;
@@ -180,8 +180,8 @@ struct part {
 	struct vb_cc_telemetry *told;   /* of the packet that came last */
 	uint32_t free_packet, packet_count, packet_room;
 	uint32_t free_long, long_count, long_room;
-	struct letter_box *out; /* one for each part */
-	uint64_t *dead_ends;    /* by switch: the newest look for a way that found none from there */
+	struct mailbox *out; /* one for each shard */
+	uint64_t *dead_ends; /* by switch: the newest look for a way that found none from there */
 	uint64_t looks;
 	struct vb_batch *batch;
 	uint32_t at_hand; /* packets of it that an endpoint has handed out, and that are not taken yet */
@@ -189,7 +189,7 @@ struct part {
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
 	uint64_t arrived, resent, timeouts; /* of endpoints without engines; packets that arrived once each */
 	uint32_t flows_begun, flows_done, flows_failed;
-	uint32_t under_way[2]; /* packets, but for frames, by generation; of one part alone it may be below 0 */
+	uint32_t under_way[2]; /* packets, but for frames, by generation; of one shard alone it may be below 0 */
 	uint32_t first_ended;  /* flows, since it was looked last: closing.h */
 	vb_time last_flow;
 	uint64_t cpu_ns, window_ns;
@@ -201,9 +201,9 @@ struct fabric {
 	const struct network *network;
 	struct routes *routes;
 	struct link *links;
-	struct fabric_link_counts *counts; /* what is rare; the sender's part's */
-	struct port **ports;               /* by link, the sender's part's; NULL: all are plain */
-	struct ingress **ingresses;        /* by link, the receiver's part's */
+	struct fabric_link_counts *counts; /* what is rare; the sender's shard's */
+	struct port **ports;               /* by link, the sender's shard's; NULL: all are plain */
+	struct ingress **ingresses;        /* by link, the receiver's shard's */
 	struct buffer *buffers;            /* by switch */
 	uint32_t *cycle;                   /* deadlock.c: links, what was seen of them last, and when */
 	uint32_t cycle_count;
@@ -220,11 +220,11 @@ struct fabric {
 	uint32_t first_closing;
 	struct switch_state *switches;
 	struct flow_state *flows;
-	struct part *parts;
-	uint32_t part_count;
-	vb_time window; /* the shortest way between two parts; 0: there is one part */
+	struct shard *shards;
+	uint32_t shard_count;
+	vb_time window; /* the shortest way between two shards; 0: there is one shard */
 	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
-	struct windows *windows;                              /* NULL: one part */
+	struct windows *windows;                              /* NULL: one shard */
 	struct taps *taps;                                    /* NULL: nothing is captured */
 	bool is_telling;                                      /* telemetry.h: ports are */
 	uint16_t *source_ports;                               /* by flow; NULL: no switch asks (ns3.h) */
@@ -261,33 +261,33 @@ static inline uint32_t packet_flow_hash(const struct packet *packet)
 }
 
 /* packets.c */
-uint32_t packet_get(struct part *part);                   /* NO_PACKET: no memory, and the part says so */
-uint32_t packet_copy(struct part *part, uint32_t packet); /* the same */
-void packet_put(struct part *part, uint32_t packet);
+uint32_t packet_get(struct shard *shard);                   /* NO_PACKET: no memory, and the shard says so */
+uint32_t packet_copy(struct shard *shard, uint32_t packet); /* the same */
+void packet_put(struct shard *shard, uint32_t packet);
 /* Of what packet_get gave; false: no memory, and it is put back. */
-bool packet_fill(struct part *part, uint32_t packet, const struct packet *its, const struct vb_packet *headers);
-struct vb_packet packet_headers(const struct part *part, uint32_t packet);
+bool packet_fill(struct shard *shard, uint32_t packet, const struct packet *its, const struct vb_packet *headers);
+struct vb_packet packet_headers(const struct shard *shard, uint32_t packet);
 
 /* links.c */
 vb_time link_delay(
 	const struct network *network, uint32_t link); /* and what is spent before, or after, at either end */
 /* The packet is on the wire from `at` on, which is not before the link is free. */
-void link_send(struct part *part, uint32_t link, uint32_t packet, vb_time at);
-void link_on_arrival(struct part *part, uint32_t link);
-void link_take_letters(struct part *part); /* what other parts have sent here */
+void link_send(struct shard *shard, uint32_t link, uint32_t packet, vb_time at);
+void link_on_arrival(struct shard *shard, uint32_t link);
+void link_take_mail(struct shard *shard); /* what other shards have sent here */
 /* Today's events are about to happen: what they will look at is asked for in time. */
-void part_prefetch(struct part *part);
+void shard_prefetch(struct shard *shard);
 
 /* switches.c */
-void switch_receive(struct part *part, uint32_t in_link, uint32_t packet);
+void switch_receive(struct shard *shard, uint32_t in_link, uint32_t packet);
 /* The packet will come: where nothing that may change meanwhile decides which way it goes on, that is decided now. */
-void switch_expect(struct part *part, uint32_t at_switch, uint32_t packet);
+void switch_expect(struct shard *shard, uint32_t at_switch, uint32_t packet);
 
 /* holder.c */
-void cargo_arrive(struct part *part, uint32_t endpoint, uint32_t packet);
-void cargo_lose(struct part *part, uint32_t packet);
-bool cargo_copy(struct part *part, uint32_t copy, uint32_t packet); /* all of the packet; false: it cannot be */
-void cargo_call(struct part *part, uint32_t number);
+void cargo_arrive(struct shard *shard, uint32_t endpoint, uint32_t packet);
+void cargo_lose(struct shard *shard, uint32_t packet);
+bool cargo_copy(struct shard *shard, uint32_t copy, uint32_t packet); /* all of the packet; false: it cannot be */
+void cargo_call(struct shard *shard, uint32_t number);
 
 /* run.c */
 /* What config and held say is opened; -EINVAL and why, -ENOMEM: nothing is. */
@@ -299,17 +299,17 @@ int endpoints_open(struct fabric *fabric);
 int endpoint_open_flow(struct fabric *fabric, uint32_t flow);
 void endpoints_close(struct fabric *fabric);      /* and flows */
 void endpoint_queue_flows(struct fabric *fabric); /* those that wait for nobody's end */
-void endpoint_receive(struct part *part, uint32_t endpoint, uint32_t packet);
+void endpoint_receive(struct shard *shard, uint32_t endpoint, uint32_t packet);
 /* The packet will be there: what is looked at then is asked for, in three steps, each of which reads what the last
  * has. */
-void endpoint_expect(const struct part *part, uint32_t endpoint, uint32_t packet);
-void endpoint_ask(const struct part *part, uint32_t endpoint);
-void endpoint_ask_for_flow(const struct part *part, uint32_t endpoint, uint32_t packet);
-void endpoint_wake(struct part *part, uint32_t endpoint); /* something may leave that could not */
-void endpoint_on_wire(struct part *part, uint32_t endpoint);
-void endpoint_on_timer(struct part *part, uint32_t endpoint);
-void endpoint_on_flow(struct part *part, uint32_t endpoint);
-void endpoint_on_wake(struct part *part, uint32_t endpoint);
+void endpoint_expect(const struct shard *shard, uint32_t endpoint, uint32_t packet);
+void endpoint_ask(const struct shard *shard, uint32_t endpoint);
+void endpoint_ask_for_flow(const struct shard *shard, uint32_t endpoint, uint32_t packet);
+void endpoint_wake(struct shard *shard, uint32_t endpoint); /* something may leave that could not */
+void endpoint_on_wire(struct shard *shard, uint32_t endpoint);
+void endpoint_on_timer(struct shard *shard, uint32_t endpoint);
+void endpoint_on_flow(struct shard *shard, uint32_t endpoint);
+void endpoint_on_wake(struct shard *shard, uint32_t endpoint);
 /* Requests that were executed: what goes on though nothing gets on does not raise it. */
 uint64_t endpoints_executed(const struct fabric *fabric);
 /* A flow may need so long for its next packet. */

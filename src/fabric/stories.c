@@ -24,12 +24,12 @@ void stories_close(struct ingress *ingress)
 	free(ingress->stories);
 }
 
-static struct fabric_pause_moment moment_of(const struct part *part, const struct ingress *ingress, uint8_t class)
+static struct fabric_pause_moment moment_of(const struct shard *shard, const struct ingress *ingress, uint8_t class)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	const struct buffer *buffer = &fabric->buffers[ingress->at_switch];
 	uint64_t threshold = buffer_threshold(fabric, ingress, class);
-	return (struct fabric_pause_moment){ .at = part->now,
+	return (struct fabric_pause_moment){ .at = shard->now,
 		.bytes = ingress->classes[class].bytes + ingress->classes[class].headroom,
 		.threshold = threshold == UINT64_MAX ? UINT64_MAX : threshold + ingress->profile->reserved_bytes,
 		.used = buffer->used,
@@ -62,14 +62,14 @@ static void tally_packet(struct tally *tally, const struct packet *packet)
 
 /* Of what came by a link, in one queue of the switch. */
 static uint64_t bytes_in(
-	const struct part *part, uint32_t out_link, uint32_t in_link, uint8_t class, struct tally *tally)
+	const struct shard *shard, uint32_t out_link, uint32_t in_link, uint8_t class, struct tally *tally)
 {
-	const struct port *port = part->fabric->ports[out_link];
+	const struct port *port = shard->fabric->ports[out_link];
 	uint64_t bytes = 0;
 	if (!port || !(port->occupied & 1u << class))
 		return 0;
-	for (uint32_t i = port->queues[class].head; i != NO_PACKET; i = part->packets[i].next) {
-		const struct packet *packet = &part->packets[i];
+	for (uint32_t i = port->queues[class].head; i != NO_PACKET; i = shard->packets[i].next) {
+		const struct packet *packet = &shard->packets[i];
 		if (packet->in_link != in_link)
 			continue;
 		bytes += packet->wire_bytes;
@@ -106,7 +106,7 @@ static void keep_flow(struct fabric_pauses *told, struct fabric_pause_flow flow)
 	told->flows[at] = flow;
 }
 
-static void add_cause(struct part *part, struct story *story, uint32_t out_link, bool is_stopped)
+static void add_cause(struct shard *shard, struct story *story, uint32_t out_link, bool is_stopped)
 {
 	struct fabric_pauses *told = &story->told;
 	for (uint32_t i = 0; i < told->cause_count; i++)
@@ -118,7 +118,7 @@ static void add_cause(struct part *part, struct story *story, uint32_t out_link,
 		uint32_t room = story->cause_room ? 2 * story->cause_room : 4;
 		struct fabric_pause_cause *grown = realloc(told->causes, room * sizeof(*grown));
 		if (!grown) {
-			part->is_out_of_memory = true;
+			shard->is_out_of_memory = true;
 			return;
 		}
 		told->causes = grown;
@@ -128,19 +128,19 @@ static void add_cause(struct part *part, struct story *story, uint32_t out_link,
 }
 
 /* In which queue most of it waits, and whether that is paused itself; when it is first paused, whose it is, too. */
-static void look_at_queues(struct part *part, struct story *story, const struct ingress *ingress, uint32_t in_link)
+static void look_at_queues(struct shard *shard, struct story *story, const struct ingress *ingress, uint32_t in_link)
 {
-	const struct network *network = part->fabric->network;
+	const struct network *network = shard->fabric->network;
 	const struct network_switch *its = &network->switches[ingress->at_switch];
 	const uint8_t class = story->told.of_class;
 	struct tally tally = { .count = 0 };
 	struct fabric_pause_queue most = { .link = NETWORK_NONE };
 	for (uint32_t i = 0; i < its->port_count; i++) {
 		uint32_t out = network->ports[its->first_port + i];
-		uint64_t bytes = bytes_in(part, out, in_link, class, story->told.count ? NULL : &tally);
+		uint64_t bytes = bytes_in(shard, out, in_link, class, story->told.count ? NULL : &tally);
 		if (bytes == 0)
 			continue;
-		struct fabric_pause_queue queue = { out, bytes, part->fabric->ports[out]->paused >> class & 1 };
+		struct fabric_pause_queue queue = { out, bytes, shard->fabric->ports[out]->paused >> class & 1 };
 		if (!story->told.count)
 			keep_queue(&story->told, queue);
 		if (bytes > most.bytes)
@@ -149,7 +149,7 @@ static void look_at_queues(struct part *part, struct story *story, const struct 
 	for (uint32_t i = 0; i < tally.count; i++)
 		keep_flow(&story->told, tally.flows[i]);
 	if (most.link != NETWORK_NONE)
-		add_cause(part, story, most.link, most.is_stopped);
+		add_cause(shard, story, most.link, most.is_stopped);
 }
 
 /* ---- What happens ------------------------------------------------------------------------------------------------ */
@@ -159,22 +159,22 @@ static bool is_open(const struct story *story)
 	return story->told.until < story->began;
 }
 
-void story_on_queued(struct part *part, uint32_t in_link, uint8_t class)
+void story_on_queued(struct shard *shard, uint32_t in_link, uint8_t class)
 {
-	const struct ingress *ingress = part->fabric->ingresses[in_link];
+	const struct ingress *ingress = shard->fabric->ingresses[in_link];
 	if (!ingress || !ingress->stories || !pfc_is_lossless(ingress->profile, class))
 		return;
 	struct story *story = &ingress->stories[class];
-	const struct fabric_pause_moment now = moment_of(part, ingress, class);
+	const struct fabric_pause_moment now = moment_of(shard, ingress, class);
 	if (is_nearer(&now, &story->told.nearest))
 		story->told.nearest = now;
 	if (!(ingress->paused & 1u << class) || is_open(story))
 		return;
-	look_at_queues(part, story, ingress, in_link);
+	look_at_queues(shard, story, ingress, in_link);
 	if (story->told.count++ == 0)
 		story->told.first = now;
-	story->began = part->now;
-	story->told.until = part->now - 1;
+	story->began = shard->now;
+	story->told.until = shard->now - 1;
 }
 
 static void end(struct story *story, vb_time now)
@@ -186,10 +186,10 @@ static void end(struct story *story, vb_time now)
 	story->told.until = now;
 }
 
-void story_on_resume(struct part *part, struct ingress *ingress, uint8_t class)
+void story_on_resume(struct shard *shard, struct ingress *ingress, uint8_t class)
 {
 	if (ingress->stories)
-		end(&ingress->stories[class], part->now);
+		end(&ingress->stories[class], shard->now);
 }
 
 /* ---- What is said ------------------------------------------------------------------------------------------------ */

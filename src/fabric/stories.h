@@ -16,8 +16,8 @@ int stories_open(struct fabric *fabric, struct ingress *ingress, uint32_t link);
 void stories_close(struct ingress *ingress);
 
 /* A packet that came by this link is queued; a pause for it may have become due. */
-void story_on_queued(struct part *part, uint32_t in_link, uint8_t of_class);
-void story_on_resume(struct part *part, struct ingress *ingress, uint8_t of_class);
+void story_on_queued(struct shard *shard, uint32_t in_link, uint8_t of_class);
+void story_on_resume(struct shard *shard, struct ingress *ingress, uint8_t of_class);
 int stories_say(struct fabric *fabric, struct fabric_result *result); /* -ENOMEM */
 
 #endif

@@ -7,67 +7,67 @@
 
 /* ---- Which way ------------------------------------------------------------------------------------------------- */
 
-static vb_time busy_until(const struct part *part, uint32_t number)
+static vb_time busy_until(const struct shard *shard, uint32_t number)
 {
-	const struct link *link = &part->fabric->links[number];
-	vb_time until = link->free_at > part->now ? link->free_at : part->now;
+	const struct link *link = &shard->fabric->links[number];
+	vb_time until = link->free_at > shard->now ? link->free_at : shard->now;
 	if (link->kind == LINK_PORT)
-		until += link_time(part->fabric, link, part->fabric->ports[number]->bytes);
+		until += link_time(shard->fabric, link, shard->fabric->ports[number]->bytes);
 	return until;
 }
 
 /* Whether some way by this link is not known to be down. A switch from which there is none is looked at once in a
  * look: ways are many more than switches. */
-static bool leads(struct part *part, uint32_t link, uint32_t dst, bool is_far)
+static bool leads(struct shard *shard, uint32_t link, uint32_t dst, bool is_far)
 {
-	const struct fabric *fabric = part->fabric;
-	if (link_is_known_down(fabric, link, part->now, is_far))
+	const struct fabric *fabric = shard->fabric;
+	if (link_is_known_down(fabric, link, shard->now, is_far))
 		return false;
 	if (!fabric->links[link].leads_to_switch)
 		return true;
 	uint32_t next = fabric->links[link].to;
-	if (part->dead_ends[next] == part->looks)
+	if (shard->dead_ends[next] == shard->looks)
 		return false;
 	struct route_choice choice = routes_towards(fabric->routes, next, dst);
 	for (uint32_t i = 0; i < choice.count; i++)
-		if (leads(part, choice.links[i], dst, true))
+		if (leads(shard, choice.links[i], dst, true))
 			return true;
-	part->dead_ends[next] = part->looks;
+	shard->dead_ends[next] = shard->looks;
 	return false;
 }
 
 /* The first from there on that leads; where none does, that is not down itself. */
-static uint32_t first_up(struct part *part, struct route_choice choice, uint32_t first, uint32_t dst)
+static uint32_t first_up(struct shard *shard, struct route_choice choice, uint32_t first, uint32_t dst)
 {
 	uint32_t up = choice.links[first];
-	for (uint32_t i = choice.count; part->fabric->has_outages && i-- > 0;) {
+	for (uint32_t i = choice.count; shard->fabric->has_outages && i-- > 0;) {
 		uint32_t link = choice.links[(first + i) % choice.count];
-		if (!link_is_known_down(part->fabric, link, part->now, false))
+		if (!link_is_known_down(shard->fabric, link, shard->now, false))
 			up = link;
 	}
-	for (uint32_t i = 0; part->fabric->has_outages && i < choice.count; i++) {
+	for (uint32_t i = 0; shard->fabric->has_outages && i < choice.count; i++) {
 		uint32_t link = choice.links[(first + i) % choice.count];
-		if (leads(part, link, dst, false))
+		if (leads(shard, link, dst, false))
 			return link;
 	}
 	return up;
 }
 
-static uint32_t least_busy(struct part *part, struct route_choice choice, uint32_t first, uint32_t dst)
+static uint32_t least_busy(struct shard *shard, struct route_choice choice, uint32_t first, uint32_t dst)
 {
-	uint32_t best = first_up(part, choice, first, dst);
+	uint32_t best = first_up(shard, choice, first, dst);
 	for (uint32_t i = 0; i < choice.count; i++) {
 		uint32_t link = choice.links[(first + i) % choice.count];
-		if (busy_until(part, link) < busy_until(part, best) &&
-			(!part->fabric->has_outages || leads(part, link, dst, false)))
+		if (busy_until(shard, link) < busy_until(shard, best) &&
+			(!shard->fabric->has_outages || leads(shard, link, dst, false)))
 			best = link;
 	}
 	return best;
 }
 
-static uint32_t choose(struct part *part, uint32_t at_switch, const struct packet *packet)
+static uint32_t choose(struct shard *shard, uint32_t at_switch, const struct packet *packet)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	const struct switch_state *state = &fabric->switches[at_switch];
 	struct route_choice choice = routes_towards(fabric->routes, at_switch, packet->dst);
 	if (choice.count == 1)
@@ -75,21 +75,21 @@ static uint32_t choose(struct part *part, uint32_t at_switch, const struct packe
 	/* One packet at a time comes by a link. */
 	uint64_t drawn = state->routing == ROUTING_ECMP
 				 ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
-				 : fabric_chance(state->seed, packet->in_link, (uint64_t)part->now);
+				 : fabric_chance(state->seed, packet->in_link, (uint64_t)shard->now);
 	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
 	if (state->hashes_as_ns3)
-		first = ns3_choose(part, at_switch, (uint32_t)(packet - part->packets), choice);
-	part->looks++;
-	return state->routing == ROUTING_ADAPTIVE ? least_busy(part, choice, first, packet->dst)
-						  : first_up(part, choice, first, packet->dst);
+		first = ns3_choose(shard, at_switch, (uint32_t)(packet - shard->packets), choice);
+	shard->looks++;
+	return state->routing == ROUTING_ADAPTIVE ? least_busy(shard, choice, first, packet->dst)
+						  : first_up(shard, choice, first, packet->dst);
 }
 
 /* ---- A plain port ------------------------------------------------------------------------------------------------ */
 
 /* RED: none below mark_min, all beyond mark_max, between them by chance. */
-static bool is_marked(struct part *part, uint32_t number, const struct switch_profile *profile, vb_time queued)
+static bool is_marked(struct shard *shard, uint32_t number, const struct switch_profile *profile, vb_time queued)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	const struct class_profile *class = &profile->classes[0];
 	const uint64_t rate = fabric->network->links[number].bits_per_second;
 	const vb_time min = link_time(fabric, &fabric->links[number], port_mark_bytes(profile, rate, class->mark_min));
@@ -98,64 +98,66 @@ static bool is_marked(struct part *part, uint32_t number, const struct switch_pr
 		return false;
 	if (queued > max)
 		return true;
-	uint64_t drawn = fabric_chance(part->fabric->config->seed ^ 0xECE, number, part->fabric->links[number].packets);
+	uint64_t drawn =
+		fabric_chance(shard->fabric->config->seed ^ 0xECE, number, shard->fabric->links[number].packets);
 	return (double)(uint32_t)drawn * (double)(max - min) < (double)(queued - min) * class->mark_ppm * 4294.967296;
 }
 
-static void send_plain(struct part *part, uint32_t at_switch, uint32_t number, uint32_t index)
+static void send_plain(struct shard *shard, uint32_t at_switch, uint32_t number, uint32_t index)
 {
-	struct fabric *fabric = part->fabric;
+	struct fabric *fabric = shard->fabric;
 	struct link *link = &fabric->links[number];
-	struct packet *packet = &part->packets[index];
+	struct packet *packet = &shard->packets[index];
 	const struct switch_profile *whole = &fabric->network->profiles[fabric->network->switches[at_switch].profile];
 	const struct class_profile *profile = &whole->classes[0];
 	const vb_time time = link_time(fabric, link, packet->wire_bytes);
-	vb_time queued = link->free_at > part->now ? link->free_at - part->now : 0;
+	vb_time queued = link->free_at > shard->now ? link->free_at - shard->now : 0;
 	if (whole->port_bytes && queued + time > link_time(fabric, link, whole->port_bytes)) {
 		fabric->counts[number].drops++;
-		part->drops++;
-		packet_put(part, index);
+		shard->drops++;
+		packet_put(shard, index);
 		return;
 	}
 	if (queued > (vb_time)link->most_queued * 1024)
 		link->most_queued = (uint32_t)(queued / 1024);
-	if (profile->mark_max && packet->takes_marks && is_marked(part, number, whole, queued)) {
+	if (profile->mark_max && packet->takes_marks && is_marked(shard, number, whole, queued)) {
 		packet->is_marked = true;
 		fabric->counts[number].marks++;
 	}
-	vb_time at = part->now + queued;
+	vb_time at = shard->now + queued;
 	const struct link *from = &fabric->links[packet->in_link];
 	if (from->is_cut_through) { /* its end must not be late for the wire */
 		uint32_t behind = packet->wire_bytes > LINK_HEADER_BYTES ? packet->wire_bytes - LINK_HEADER_BYTES : 0;
-		vb_time end = part->now + link_time(fabric, from, behind);
+		vb_time end = shard->now + link_time(fabric, from, behind);
 		if (end - time > at)
 			at = end - time;
 	}
-	link_send(part, number, index, at);
+	link_send(shard, number, index, at);
 }
 
-void switch_expect(struct part *part, uint32_t at_switch, uint32_t index)
+void switch_expect(struct shard *shard, uint32_t at_switch, uint32_t index)
 {
-	struct packet *packet = &part->packets[index];
-	if (part->fabric->switches[at_switch].routing != ROUTING_ECMP || part->fabric->has_outages || packet->is_frame)
+	struct packet *packet = &shard->packets[index];
+	if (shard->fabric->switches[at_switch].routing != ROUTING_ECMP || shard->fabric->has_outages ||
+		packet->is_frame)
 		return;
-	packet->in_link = choose(part, at_switch, packet);
+	packet->in_link = choose(shard, at_switch, packet);
 	packet->is_routed = true;
-	__builtin_prefetch(&part->fabric->links[packet->in_link], 1);
+	__builtin_prefetch(&shard->fabric->links[packet->in_link], 1);
 }
 
-void switch_receive(struct part *part, uint32_t in_link, uint32_t index)
+void switch_receive(struct shard *shard, uint32_t in_link, uint32_t index)
 {
-	const uint32_t at_switch = part->fabric->links[in_link].to;
-	struct packet *packet = &part->packets[index];
+	const uint32_t at_switch = shard->fabric->links[in_link].to;
+	struct packet *packet = &shard->packets[index];
 	uint32_t out = packet->in_link;
 	packet->in_link = in_link;
 	if (!packet->is_routed)
-		out = choose(part, at_switch, packet);
+		out = choose(shard, at_switch, packet);
 	packet->is_routed = false;
 	packet->hops++;
-	if (part->fabric->links[out].kind == LINK_PLAIN)
-		send_plain(part, at_switch, out, index);
+	if (shard->fabric->links[out].kind == LINK_PLAIN)
+		send_plain(shard, at_switch, out, index);
 	else
-		port_receive(part, out, index);
+		port_receive(shard, out, index);
 }

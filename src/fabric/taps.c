@@ -27,12 +27,12 @@ static bool is_before(const struct seen *a, const struct seen *b)
 	return a->at != b->at ? a->at < b->at : a->number < b->number;
 }
 
-static void put(struct part *part, struct seen *seen)
+static void put(struct shard *shard, struct seen *seen)
 {
-	struct taps *taps = part->fabric->taps;
+	struct taps *taps = shard->fabric->taps;
 
 	if (!grow_by_one(&taps->heap, &taps->room, taps->count, sizeof(*taps->heap))) {
-		part->is_out_of_memory = true;
+		shard->is_out_of_memory = true;
 		return;
 	}
 	seen->number = taps->seen++;
@@ -79,16 +79,16 @@ void taps_close(struct fabric *fabric)
 	free(fabric->taps);
 }
 
-void taps_see(struct part *part, uint32_t link, uint32_t packet, vb_time at)
+void taps_see(struct shard *shard, uint32_t link, uint32_t packet, vb_time at)
 {
-	const struct packet *is = &part->packets[packet];
-	struct seen seen = { .at = at + link_time(part->fabric, &part->fabric->links[link], is->wire_bytes),
+	const struct packet *is = &shard->packets[packet];
+	struct seen seen = { .at = at + link_time(shard->fabric, &shard->fabric->links[link], is->wire_bytes),
 		.packet = *is,
-		.headers = packet_headers(part, packet),
+		.headers = packet_headers(shard, packet),
 		.link = link };
 
 	if (!is->is_frame || (is->says & 0xFF) != FRAME_CREDIT) /* credits are no packets of this kind of network */
-		put(part, &seen);
+		put(shard, &seen);
 }
 
 /* The source port is of the flow, as the engine's is, and not the engine's. */

@@ -102,45 +102,45 @@ static void give_turn(const struct tcp *tcp, struct tcp_end *end, uint32_t flow)
 	turn_append_flow(links_of(tcp), &end->turns.ready, flow);
 }
 
-static void append(struct part *part, struct packet_list *list, uint32_t index)
+static void append(struct shard *shard, struct packet_list *list, uint32_t index)
 {
-	part->packets[index].next = NO_PACKET;
+	shard->packets[index].next = NO_PACKET;
 	if (list->first == NO_PACKET)
 		list->first = index;
 	else
-		part->packets[list->last].next = index;
+		shard->packets[list->last].next = index;
 	list->last = index;
 	list->count++;
 }
 
-static uint32_t take_first(struct part *part, struct packet_list *list)
+static uint32_t take_first(struct shard *shard, struct packet_list *list)
 {
 	const uint32_t index = list->first;
-	list->first = part->packets[index].next;
+	list->first = shard->packets[index].next;
 	list->count--;
 	return index;
 }
 
-static bool is_held(const struct part *part, const struct tcp_end *end, uint32_t index)
+static bool is_held(const struct shard *shard, const struct tcp_end *end, uint32_t index)
 {
-	return end->turns.classes_held & 1u << part->packets[index].traffic_class;
+	return end->turns.classes_held & 1u << shard->packets[index].traffic_class;
 }
 
 /* ---- The CPU ------------------------------------------------------------------------------------------------- */
 
 /* When it is done with one more. */
-static vb_time work(const struct part *part, struct cpu *cpu, uint32_t index)
+static vb_time work(const struct shard *shard, struct cpu *cpu, uint32_t index)
 {
-	const struct fabric_tcp *costs = &part->fabric->config->tcp;
-	const struct tcp *tcp = part->fabric->tcp;
+	const struct fabric_tcp *costs = &shard->fabric->config->tcp;
+	const struct tcp *tcp = shard->fabric->tcp;
 	if (!tcp->has_cpu)
-		return part->now;
-	const struct vb_packet headers = packet_headers(part, index);
-	const bool was_idle = cpu->free_at < part->now;
+		return shard->now;
+	const struct vb_packet headers = packet_headers(shard, index);
+	const bool was_idle = cpu->free_at < shard->now;
 	if (was_idle || cpu->flow != headers.dest_qpn || cpu->batched == tcp->cpu_batch)
 		cpu->batched = 0;
 	cpu->flow = headers.dest_qpn;
-	cpu->free_at = (was_idle ? part->now : cpu->free_at) + costs->cpu_byte * headers.payload_length;
+	cpu->free_at = (was_idle ? shard->now : cpu->free_at) + costs->cpu_byte * headers.payload_length;
 	if (cpu->batched++ == 0)
 		cpu->free_at += costs->cpu_packet;
 	return cpu->free_at;
@@ -152,19 +152,19 @@ static bool has_room(const struct tcp *tcp, const struct tcp_end *end)
 	return end->sent.count < (tcp->has_cpu ? 2 * tcp->cpu_batch : 1);
 }
 
-static bool may_begin(const struct part *part, const struct tcp_end *end)
+static bool may_begin(const struct shard *shard, const struct tcp_end *end)
 {
-	return end->sending.free_at <= part->now && has_room(part->fabric->tcp, end);
+	return end->sending.free_at <= shard->now && has_room(shard->fabric->tcp, end);
 }
 
-static bool has_ack(const struct part *part, const struct tcp_end *end)
+static bool has_ack(const struct shard *shard, const struct tcp_end *end)
 {
-	return end->acks.first != NO_PACKET && !is_held(part, end, end->acks.first);
+	return end->acks.first != NO_PACKET && !is_held(shard, end, end->acks.first);
 }
 
-static bool has_work(const struct part *part, const struct tcp_end *end)
+static bool has_work(const struct shard *shard, const struct tcp_end *end)
 {
-	return has_ack(part, end) || end->batch != FLOW_NONE || end->turns.ready.first != FLOW_NONE;
+	return has_ack(shard, end) || end->batch != FLOW_NONE || end->turns.ready.first != FLOW_NONE;
 }
 
 /* ---- Sending ------------------------------------------------------------------------------------------------- */
@@ -174,25 +174,26 @@ static void expect_timer(struct tcp_end *end, const struct tcp_sender *sender)
 	end->expiry = vb_deadline_earlier(end->expiry, sender->timer);
 }
 
-static void queue_ack(struct part *part, struct tcp_end *end, uint32_t number, uint32_t flow, const struct tcp_ack *ack)
+static void queue_ack(
+	struct shard *shard, struct tcp_end *end, uint32_t number, uint32_t flow, const struct tcp_ack *ack)
 {
-	const uint32_t index = tcp_ack_packet(part, number, flow, ack);
+	const uint32_t index = tcp_ack_packet(shard, number, flow, ack);
 	if (index != NO_PACKET)
-		append(part, &end->acks, index);
+		append(shard, &end->acks, index);
 }
 
-static uint32_t make_segment(struct part *part, struct tcp_end *end, uint32_t flow)
+static uint32_t make_segment(struct shard *shard, struct tcp_end *end, uint32_t flow)
 {
-	struct tcp_sender *sender = &part->fabric->tcp->senders[flow];
+	struct tcp_sender *sender = &shard->fabric->tcp->senders[flow];
 	uint64_t segment;
 	bool is_resent;
-	if (tcp_sender_send(sender, part->now, &segment, &is_resent)) {
-		part->is_out_of_memory = true;
+	if (tcp_sender_send(sender, shard->now, &segment, &is_resent)) {
+		shard->is_out_of_memory = true;
 		return NO_PACKET;
 	}
 	expect_timer(end, sender);
-	part->resent += is_resent;
-	return tcp_segment_packet(part, flow, segment);
+	shard->resent += is_resent;
+	return tcp_segment_packet(shard, flow, segment);
 }
 
 /* Whose turn it is keeps it for a batch, if it can use it. */
@@ -214,13 +215,13 @@ static uint32_t next_flow(const struct fabric *fabric, struct tcp_end *end)
 	return flow;
 }
 
-static uint32_t begin_segment(struct part *part, struct tcp_end *end)
+static uint32_t begin_segment(struct shard *shard, struct tcp_end *end)
 {
-	const struct tcp *tcp = part->fabric->tcp;
-	const uint32_t flow = next_flow(part->fabric, end);
+	const struct tcp *tcp = shard->fabric->tcp;
+	const uint32_t flow = next_flow(shard->fabric, end);
 	if (flow == FLOW_NONE)
 		return NO_PACKET;
-	const uint32_t index = make_segment(part, end, flow);
+	const uint32_t index = make_segment(shard, end, flow);
 	if (--end->batch_left > 0) {
 		end->batch = flow;
 		return index;
@@ -231,46 +232,46 @@ static uint32_t begin_segment(struct part *part, struct tcp_end *end)
 }
 
 /* The CPU begins with what is next, while it may. */
-static void feed(struct part *part, struct tcp_end *end)
+static void feed(struct shard *shard, struct tcp_end *end)
 {
-	while (may_begin(part, end) && has_work(part, end)) {
-		const uint32_t index = has_ack(part, end) ? take_first(part, &end->acks) : begin_segment(part, end);
+	while (may_begin(shard, end) && has_work(shard, end)) {
+		const uint32_t index = has_ack(shard, end) ? take_first(shard, &end->acks) : begin_segment(shard, end);
 		if (index == NO_PACKET)
 			return;
-		part->packets[index].at = work(part, &end->sending, index);
-		append(part, &end->sent, index);
+		shard->packets[index].at = work(shard, &end->sending, index);
+		append(shard, &end->sent, index);
 	}
 }
 
 /* What a CPU has to begin with when it is free, though the wire is not. */
-static void feed_cpu(struct part *part, struct tcp_end *end)
+static void feed_cpu(struct shard *shard, struct tcp_end *end)
 {
-	if (part->fabric->tcp->has_cpu)
-		feed(part, end);
+	if (shard->fabric->tcp->has_cpu)
+		feed(shard, end);
 }
 
-static bool is_ready(const struct part *part, const struct tcp_end *end)
+static bool is_ready(const struct shard *shard, const struct tcp_end *end)
 {
-	return end->sent.first != NO_PACKET && part->packets[end->sent.first].at <= part->now &&
-	       !is_held(part, end, end->sent.first);
+	return end->sent.first != NO_PACKET && shard->packets[end->sent.first].at <= shard->now &&
+	       !is_held(shard, end, end->sent.first);
 }
 
-static uint32_t pull(struct part *part, struct endpoint *endpoint, uint32_t number)
+static uint32_t pull(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	struct tcp_end *end = endpoint->tcp;
 	(void)number;
-	feed(part, end);
-	if (!is_ready(part, end))
+	feed(shard, end);
+	if (!is_ready(shard, end))
 		return NO_PACKET;
-	const uint32_t index = take_first(part, &end->sent);
-	feed_cpu(part, end);
+	const uint32_t index = take_first(shard, &end->sent);
+	feed_cpu(shard, end);
 	return index;
 }
 
-static bool wants(const struct part *part, const struct endpoint *endpoint)
+static bool wants(const struct shard *shard, const struct endpoint *endpoint)
 {
 	const struct tcp_end *end = endpoint->tcp;
-	return is_ready(part, end) || (may_begin(part, end) && has_work(part, end));
+	return is_ready(shard, end) || (may_begin(shard, end) && has_work(shard, end));
 }
 
 static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies)
@@ -287,9 +288,9 @@ static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t
 	end->batch = FLOW_NONE;
 }
 
-static void post(struct part *part, uint32_t flow)
+static void post(struct shard *shard, uint32_t flow)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	const struct fabric_config *config = fabric->config;
 	const struct tcp *tcp = fabric->tcp;
 	const uint32_t src = fabric->flows[flow].src, dst = fabric->flows[flow].dst;
@@ -312,14 +313,14 @@ static void post(struct part *part, uint32_t flow)
 /* ---- Receiving ----------------------------------------------------------------------------------------------- */
 
 /* Acks that are owed, by since when. */
-static void set_delayed(const struct part *part, struct tcp_end *end, uint32_t flow, bool is_owed)
+static void set_delayed(const struct shard *shard, struct tcp_end *end, uint32_t flow, bool is_owed)
 {
-	struct tcp_receiver *receivers = part->fabric->tcp->receivers, *receiver = &receivers[flow];
+	struct tcp_receiver *receivers = shard->fabric->tcp->receivers, *receiver = &receivers[flow];
 	if (receiver->is_delayed == is_owed)
 		return;
 	receiver->is_delayed = is_owed;
 	if (is_owed) {
-		receiver->delayed_at = part->now;
+		receiver->delayed_at = shard->now;
 		receiver->next_delayed = FLOW_NONE;
 		receiver->last_delayed = end->last_delayed;
 		*(end->first_delayed == FLOW_NONE ? &end->first_delayed : &receivers[end->last_delayed].next_delayed) =
@@ -338,116 +339,116 @@ static void set_delayed(const struct part *part, struct tcp_end *end, uint32_t f
 }
 
 static void take_segment(
-	struct part *part, struct tcp_end *end, uint32_t number, const struct vb_packet *headers, bool is_marked)
+	struct shard *shard, struct tcp_end *end, uint32_t number, const struct vb_packet *headers, bool is_marked)
 {
-	const struct tcp *tcp = part->fabric->tcp;
+	const struct tcp *tcp = shard->fabric->tcp;
 	const uint32_t flow = headers->dest_qpn;
 	struct tcp_receiver *receiver = &tcp->receivers[flow];
 	const struct tcp_taken taken =
 		tcp_receiver_take(receiver, tcp_said(headers), is_marked, tcp->ack_every, tcp->control->takes_marks);
-	part->is_out_of_memory |= taken.is_out_of_memory;
-	part->arrived += taken.is_new;
+	shard->is_out_of_memory |= taken.is_out_of_memory;
+	shard->arrived += taken.is_new;
 	for (uint8_t i = 0; i < taken.ack_count; i++)
-		queue_ack(part, end, number, flow, &taken.acks[i]);
+		queue_ack(shard, end, number, flow, &taken.acks[i]);
 	if (taken.ack_count > 0)
-		set_delayed(part, end, flow, false);
-	set_delayed(part, end, flow, receiver->owed > 0);
+		set_delayed(shard, end, flow, false);
+	set_delayed(shard, end, flow, receiver->owed > 0);
 }
 
-static void end_flow(struct part *part, uint32_t flow)
+static void end_flow(struct shard *shard, uint32_t flow)
 {
-	tcp_sender_close(&part->fabric->tcp->senders[flow]);
-	endpoint_end_flow(part, flow);
+	tcp_sender_close(&shard->fabric->tcp->senders[flow]);
+	endpoint_end_flow(shard, flow);
 }
 
-static void take_ack(struct part *part, struct tcp_end *end, const struct vb_packet *headers)
+static void take_ack(struct shard *shard, struct tcp_end *end, const struct vb_packet *headers)
 {
-	const struct tcp *tcp = part->fabric->tcp;
+	const struct tcp *tcp = shard->fabric->tcp;
 	const uint32_t flow = headers->dest_qpn;
 	struct tcp_sender *sender = &tcp->senders[flow];
 	const struct tcp_ack ack = tcp_ack_said(headers);
 	if (sender->count == 0)
 		return;
-	tcp_sender_take_ack(sender, tcp->control, &ack, part->now);
+	tcp_sender_take_ack(sender, tcp->control, &ack, shard->now);
 	if (tcp_sender_is_done(sender)) {
-		end_flow(part, flow);
+		end_flow(shard, flow);
 		return;
 	}
 	expect_timer(end, sender);
 	give_turn(tcp, end, flow);
 }
 
-static void take(struct part *part, struct tcp_end *end, uint32_t number, uint32_t index)
+static void take(struct shard *shard, struct tcp_end *end, uint32_t number, uint32_t index)
 {
-	const struct vb_packet headers = packet_headers(part, index);
-	const bool is_marked = part->packets[index].is_marked;
-	packet_put(part, index);
+	const struct vb_packet headers = packet_headers(shard, index);
+	const bool is_marked = shard->packets[index].is_marked;
+	packet_put(shard, index);
 	if (tcp_is_segment(&headers))
-		take_segment(part, end, number, &headers, is_marked);
+		take_segment(shard, end, number, &headers, is_marked);
 	else
-		take_ack(part, end, &headers);
+		take_ack(shard, end, &headers);
 }
 
-static void take_what_came(struct part *part, struct tcp_end *end, uint32_t number)
+static void take_what_came(struct shard *shard, struct tcp_end *end, uint32_t number)
 {
-	while (end->come.first != NO_PACKET && part->packets[end->come.first].at <= part->now)
-		take(part, end, number, take_first(part, &end->come));
+	while (end->come.first != NO_PACKET && shard->packets[end->come.first].at <= shard->now)
+		take(shard, end, number, take_first(shard, &end->come));
 }
 
-static void receive(struct part *part, struct endpoint *endpoint, uint32_t number, uint32_t index)
+static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t number, uint32_t index)
 {
 	struct tcp_end *end = endpoint->tcp;
-	part->packets[index].at = work(part, &end->receiving, index);
-	append(part, &end->come, index);
-	take_what_came(part, end, number);
-	feed_cpu(part, end);
+	shard->packets[index].at = work(shard, &end->receiving, index);
+	append(shard, &end->come, index);
+	take_what_came(shard, end, number);
+	feed_cpu(shard, end);
 }
 
 /* ---- Time ---------------------------------------------------------------------------------------------------- */
 
-static struct vb_deadline deadline(const struct part *part, const struct endpoint *endpoint)
+static struct vb_deadline deadline(const struct shard *shard, const struct endpoint *endpoint)
 {
 	const struct tcp_end *end = endpoint->tcp;
-	const struct tcp *tcp = part->fabric->tcp;
+	const struct tcp *tcp = shard->fabric->tcp;
 	struct vb_deadline first = end->expiry;
 	if (end->first_delayed != FLOW_NONE)
 		first = vb_deadline_earlier(first,
 			(struct vb_deadline){ tcp->receivers[end->first_delayed].delayed_at + tcp->ack_delay, true });
 	if (end->come.first != NO_PACKET)
-		first = vb_deadline_earlier(first, (struct vb_deadline){ part->packets[end->come.first].at, true });
-	if (end->sent.first != NO_PACKET && part->packets[end->sent.first].at > part->now)
-		first = vb_deadline_earlier(first, (struct vb_deadline){ part->packets[end->sent.first].at, true });
-	if (end->sending.free_at > part->now && has_room(tcp, end) && has_work(part, end))
+		first = vb_deadline_earlier(first, (struct vb_deadline){ shard->packets[end->come.first].at, true });
+	if (end->sent.first != NO_PACKET && shard->packets[end->sent.first].at > shard->now)
+		first = vb_deadline_earlier(first, (struct vb_deadline){ shard->packets[end->sent.first].at, true });
+	if (end->sending.free_at > shard->now && has_room(tcp, end) && has_work(shard, end))
 		first = vb_deadline_earlier(first, (struct vb_deadline){ end->sending.free_at, true });
 	return first;
 }
 
-static void time_out(struct part *part, struct tcp_end *end, uint32_t flow)
+static void time_out(struct shard *shard, struct tcp_end *end, uint32_t flow)
 {
-	const struct tcp *tcp = part->fabric->tcp;
-	struct flow_result *result = &part->fabric->flows[flow].result;
-	const enum tcp_time_out is = tcp_sender_time_out(&tcp->senders[flow], tcp->control, part->now);
+	const struct tcp *tcp = shard->fabric->tcp;
+	struct flow_result *result = &shard->fabric->flows[flow].result;
+	const enum tcp_time_out is = tcp_sender_time_out(&tcp->senders[flow], tcp->control, shard->now);
 	if (is != TCP_GAVE_UP) {
-		part->timeouts += is == TCP_TIMED_OUT;
+		shard->timeouts += is == TCP_TIMED_OUT;
 		give_turn(tcp, end, flow);
 		return;
 	}
 	result->error = VB_WC_RETRY_EXC_ERR;
 	result->cause = VB_CAUSE_RETRY_EXCEEDED;
-	end_flow(part, flow);
+	end_flow(shard, flow);
 }
 
 /* What is over leaves the list of open flows. */
-static void look_at_timers(struct part *part, struct tcp_end *end)
+static void look_at_timers(struct shard *shard, struct tcp_end *end)
 {
-	struct tcp_sender *senders = part->fabric->tcp->senders;
+	struct tcp_sender *senders = shard->fabric->tcp->senders;
 	uint32_t *place = &end->first_open;
 	end->expiry.is_set = false;
 	while (*place != FLOW_NONE) {
 		const uint32_t flow = *place;
 		struct tcp_sender *sender = &senders[flow];
-		if (sender->timer.is_set && sender->timer.at <= part->now)
-			time_out(part, end, flow);
+		if (sender->timer.is_set && sender->timer.at <= shard->now)
+			time_out(shard, end, flow);
 		if (sender->count == 0) {
 			*place = sender->next_open;
 			continue;
@@ -457,27 +458,27 @@ static void look_at_timers(struct part *part, struct tcp_end *end)
 	}
 }
 
-static void send_delayed_acks(struct part *part, struct tcp_end *end, uint32_t number)
+static void send_delayed_acks(struct shard *shard, struct tcp_end *end, uint32_t number)
 {
-	const struct tcp *tcp = part->fabric->tcp;
+	const struct tcp *tcp = shard->fabric->tcp;
 	for (uint32_t flow; (flow = end->first_delayed) != FLOW_NONE;) {
 		struct tcp_receiver *receiver = &tcp->receivers[flow];
-		if (receiver->delayed_at + tcp->ack_delay > part->now)
+		if (receiver->delayed_at + tcp->ack_delay > shard->now)
 			return;
 		const struct tcp_ack ack = tcp_receiver_ack(receiver);
-		queue_ack(part, end, number, flow, &ack);
-		set_delayed(part, end, flow, false);
+		queue_ack(shard, end, number, flow, &ack);
+		set_delayed(shard, end, flow, false);
 	}
 }
 
-static void advance(struct part *part, struct endpoint *endpoint, uint32_t number)
+static void advance(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	struct tcp_end *end = endpoint->tcp;
-	take_what_came(part, end, number);
-	if (end->expiry.is_set && end->expiry.at <= part->now)
-		look_at_timers(part, end);
-	send_delayed_acks(part, end, number);
-	feed_cpu(part, end);
+	take_what_came(shard, end, number);
+	if (end->expiry.is_set && end->expiry.at <= shard->now)
+		look_at_timers(shard, end);
+	send_delayed_acks(shard, end, number);
+	feed_cpu(shard, end);
 }
 
 /* ---- What is said -------------------------------------------------------------------------------------------- */
@@ -486,16 +487,16 @@ static void advance(struct part *part, struct endpoint *endpoint, uint32_t numbe
 static uint64_t executed(const struct fabric *fabric)
 {
 	uint64_t count = 0;
-	for (uint32_t i = 0; i < fabric->part_count; i++)
-		count += fabric->parts[i].arrived + fabric->parts[i].timeouts;
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		count += fabric->shards[i].arrived + fabric->shards[i].timeouts;
 	return count;
 }
 
 static void say_all(const struct fabric *fabric, struct fabric_result *result)
 {
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
-		result->resent_packets += fabric->parts[i].resent;
-		result->timeouts += fabric->parts[i].timeouts;
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		result->resent_packets += fabric->shards[i].resent;
+		result->timeouts += fabric->shards[i].timeouts;
 	}
 }
 

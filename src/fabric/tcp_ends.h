@@ -26,7 +26,7 @@ struct tcp_end {
 };
 
 struct tcp {
-	struct tcp_sender *senders;     /* by flow, each of its source's part */
+	struct tcp_sender *senders;     /* by flow, each of its source's shard */
 	struct tcp_receiver *receivers; /* and of its destination's */
 	struct tcp_end *ends;
 	const struct tcp_control_kind *control;
@@ -35,10 +35,10 @@ struct tcp {
 	bool has_cpu;
 };
 
-/* Counted; NO_PACKET: no memory, and the part says so. From the endpoint of this number to the flow's source... */
-uint32_t tcp_ack_packet(struct part *part, uint32_t number, uint32_t flow, const struct tcp_ack *ack);
+/* Counted; NO_PACKET: no memory, and the shard says so. From the endpoint of this number to the flow's source... */
+uint32_t tcp_ack_packet(struct shard *shard, uint32_t number, uint32_t flow, const struct tcp_ack *ack);
 /* ... and from there to its destination. */
-uint32_t tcp_segment_packet(struct part *part, uint32_t flow, uint64_t segment);
+uint32_t tcp_segment_packet(struct shard *shard, uint32_t flow, uint64_t segment);
 
 bool tcp_is_segment(const struct vb_packet *headers);
 uint64_t tcp_said(const struct vb_packet *headers); /* the segment's number */

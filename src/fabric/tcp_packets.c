@@ -47,28 +47,28 @@ bool tcp_is_segment(const struct vb_packet *headers)
 	return headers->opcode == VB_WRITE_MIDDLE;
 }
 
-uint32_t tcp_ack_packet(struct part *part, uint32_t number, uint32_t flow, const struct tcp_ack *ack)
+uint32_t tcp_ack_packet(struct shard *shard, uint32_t number, uint32_t flow, const struct tcp_ack *ack)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	const uint32_t bytes = fabric->tcp->ack_overhead + (ack->block_count ? FABRIC_TCP_SACK(ack->block_count) : 0);
 	const struct vb_packet headers = ack_headers(flow, ack);
-	return endpoint_make_packet(part, &headers,
+	return endpoint_make_packet(shard, &headers,
 		(struct packet){ .src = number,
 			.dst = fabric->flows[flow].src,
 			.flow = endpoint_entropy(fabric, flow),
 			.wire_bytes = (uint16_t)bytes });
 }
 
-uint32_t tcp_segment_packet(struct part *part, uint32_t flow, uint64_t segment)
+uint32_t tcp_segment_packet(struct shard *shard, uint32_t flow, uint64_t segment)
 {
-	const struct fabric *fabric = part->fabric;
+	const struct fabric *fabric = shard->fabric;
 	const struct tcp *tcp = fabric->tcp;
 	const struct flow *its = &fabric->config->flows->flows[flow];
 	const uint64_t mss = fabric->config->mtu;
 	const uint32_t bytes = (uint32_t)(segment + 1 < tcp->senders[flow].count ? mss : its->bytes - segment * mss);
 	const struct vb_packet headers =
 		say((struct vb_packet){ .opcode = VB_WRITE_MIDDLE, .payload_length = bytes }, flow, segment);
-	return endpoint_make_packet(part, &headers,
+	return endpoint_make_packet(shard, &headers,
 		(struct packet){ .src = its->src,
 			.dst = its->dst,
 			.flow = endpoint_entropy(fabric, flow),

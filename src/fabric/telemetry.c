@@ -17,9 +17,9 @@ int telemetry_open(struct fabric *fabric)
 	if (!telemetry_is_wanted(fabric->config))
 		return 0;
 	fabric->is_telling = true;
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
-		fabric->parts[i].told = calloc(1, sizeof(*fabric->parts[i].told));
-		if (!fabric->parts[i].told)
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		fabric->shards[i].told = calloc(1, sizeof(*fabric->shards[i].told));
+		if (!fabric->shards[i].told)
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < fabric->network->link_count; i++)
@@ -29,9 +29,9 @@ int telemetry_open(struct fabric *fabric)
 
 void telemetry_close(struct fabric *fabric)
 {
-	for (uint32_t i = 0; fabric->parts && i < fabric->part_count; i++) {
-		free(fabric->parts[i].told);
-		free(fabric->parts[i].records);
+	for (uint32_t i = 0; fabric->shards && i < fabric->shard_count; i++) {
+		free(fabric->shards[i].told);
+		free(fabric->shards[i].records);
 	}
 }
 
@@ -53,27 +53,27 @@ static void copy(struct record *to, const struct record *from)
 	memcpy(to, from, offsetof(struct record, hops) + from->hop_count * sizeof(from->hops[0]));
 }
 
-/* Each flow is heard of at its destination alone, so of one part. */
-void telemetry_begin(struct part *part, uint32_t packet, uint32_t flow)
+/* Each flow is heard of at its destination alone, so of one shard. */
+void telemetry_begin(struct shard *shard, uint32_t packet, uint32_t flow)
 {
-	struct record *record = &part->records[packet];
-	if (part->packets[packet].is_answer) {
-		copy(record, part->fabric->flows[flow].heard);
+	struct record *record = &shard->records[packet];
+	if (shard->packets[packet].is_answer) {
+		copy(record, shard->fabric->flows[flow].heard);
 	} else {
 		record->flow = flow;
 		record->hop_count = 0;
 	}
 }
 
-void telemetry_note(struct part *part, uint32_t number, uint32_t packet, vb_time at)
+void telemetry_note(struct shard *shard, uint32_t number, uint32_t packet, vb_time at)
 {
-	const struct link *link = &part->fabric->links[number];
-	struct record *record = &part->records[packet];
-	if (part->packets[packet].is_frame || part->packets[packet].is_answer || record->hop_count == VB_CC_HOPS)
+	const struct link *link = &shard->fabric->links[number];
+	struct record *record = &shard->records[packet];
+	if (shard->packets[packet].is_frame || shard->packets[packet].is_answer || record->hop_count == VB_CC_HOPS)
 		return;
 	record->hops[record->hop_count++] = (struct record_hop){ .at = at,
-		.tx_bytes = link->bytes - part->packets[packet].wire_bytes,
-		.queue_bytes = part->fabric->ports[number]->bytes,
+		.tx_bytes = link->bytes - shard->packets[packet].wire_bytes,
+		.queue_bytes = shard->fabric->ports[number]->bytes,
 		.link = number };
 }
 
@@ -83,29 +83,29 @@ static uint64_t bytes_per_s(const struct fabric *fabric, uint32_t number)
 	return ps ? (uint64_t)VB_S / ps : network_rate(fabric->network, number) / 8;
 }
 
-static uint64_t tell(struct part *part, const struct record *record)
+static uint64_t tell(struct shard *shard, const struct record *record)
 {
-	const struct network *network = part->fabric->network;
-	part->told->count = record->hop_count;
+	const struct network *network = shard->fabric->network;
+	shard->told->count = record->hop_count;
 	for (uint32_t i = 0; i < record->hop_count; i++) {
 		const struct record_hop *hop = &record->hops[i];
 		const struct vb_cc_hop exact = { .at = hop->at,
 			.tx_bytes = hop->tx_bytes,
-			.rate = bytes_per_s(part->fabric, hop->link),
+			.rate = bytes_per_s(shard->fabric, hop->link),
 			.queue_bytes = hop->queue_bytes,
 			.port = hop->link };
 		const struct switch_profile *its = network_profile(network, network->links[hop->link].from);
-		part->told->hops[i] = its->telemetry == TELLS_AS_NS3 ? ns3_told(exact) : exact;
+		shard->told->hops[i] = its->telemetry == TELLS_AS_NS3 ? ns3_told(exact) : exact;
 	}
-	return vb_cc_telemetry_word(part->told);
+	return vb_cc_telemetry_word(shard->told);
 }
 
-uint64_t telemetry_arrive(struct part *part, uint32_t packet)
+uint64_t telemetry_arrive(struct shard *shard, uint32_t packet)
 {
-	const struct record *record = &part->records[packet];
-	if (part->packets[packet].is_answer)
-		return tell(part, record);
-	if (part->headers[packet].ackreq)
-		copy(part->fabric->flows[record->flow].heard, record);
+	const struct record *record = &shard->records[packet];
+	if (shard->packets[packet].is_answer)
+		return tell(shard, record);
+	if (shard->headers[packet].ackreq)
+		copy(shard->fabric->flows[record->flow].heard, record);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 
-enum { ONE = 1024 }; /* alpha is in such parts of one */
+enum { ONE = 1024 }; /* alpha is in such units of one */
 
 static const struct network_switch *switch_of(const struct network *network, uint32_t link)
 {
@@ -47,7 +47,7 @@ struct senders {
 	const struct switch_profile *profile;
 	uint64_t shared; /* of the buffer */
 	uint64_t alphas; /* the sum of theirs */
-	uint64_t most;   /* what they have beside the shared part */
+	uint64_t most;   /* what they have beside the shared room */
 	uint32_t count;
 	bool is_bounded; /* each has an alpha */
 };

@@ -1,6 +1,6 @@
-/* Time goes on: in one part event by event; in several by windows, each as long as the shortest way between two parts,
- * so that nothing sent in a window is there before its end.
- * Holds: what happens, and in which order, is the same for every number of parts. */
+/* Time goes on: in one shard event by event; in several by windows, each as long as the shortest way between two
+ * shards, so that nothing sent in a window is there before its end. Holds: what happens, and in which order, is the
+ * same for every number of shards. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -29,55 +29,56 @@ double windows_cpu_s(void)
 	return (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-9;
 }
 
-static void happen(struct part *part, const struct event *event)
+static void happen(struct shard *shard, const struct event *event)
 {
 	uint32_t number = event_number(event);
-	part->now = event->at;
-	part->event_count++;
+	shard->now = event->at;
+	shard->event_count++;
 	switch (event_kind(event)) {
 	case EVENT_ARRIVAL:
-		link_on_arrival(part, number);
+		link_on_arrival(shard, number);
 		break;
 	case EVENT_PORT:
-		port_on_event(part, number);
+		port_on_event(shard, number);
 		break;
 	case EVENT_WIRE:
-		endpoint_on_wire(part, number);
+		endpoint_on_wire(shard, number);
 		break;
 	case EVENT_TIMER:
-		endpoint_on_timer(part, number);
+		endpoint_on_timer(shard, number);
 		break;
 	case EVENT_FLOW:
-		endpoint_on_flow(part, number);
+		endpoint_on_flow(shard, number);
 		break;
 	case EVENT_RENEWAL:
-		pfc_on_renewal(part, number);
+		pfc_on_renewal(shard, number);
 		break;
 	case EVENT_WATCH:
-		pfc_on_watch(part, number);
+		pfc_on_watch(shard, number);
 		break;
 	case EVENT_CALL:
-		cargo_call(part, number);
+		cargo_call(shard, number);
 		break;
 	case EVENT_WAKE:
-		endpoint_on_wake(part, number);
+		endpoint_on_wake(shard, number);
 		break;
 	}
 }
 
-static void run_part(struct part *part, vb_time until)
+static void run_shard(struct shard *shard, vb_time until)
 {
 	struct event event;
-	while (events_next(&part->events, until, &event)) {
-		if (part->prefetched != part->events.day) {
-			part->prefetched = part->events.day;
-			part_prefetch(part);
+	while (events_next(&shard->events, until, &event)) {
+		if (shard->prefetched != shard->events.day) {
+			shard->prefetched = shard->events.day;
+			shard_prefetch(shard);
 		}
-		happen(part, &event);
+		happen(shard, &event);
 	}
 }
 
-/* ---- Several parts ----------------------------------------------------------------------------------------------- */
+/* ---- Several shards -----------------------------------------------------------------------------------------------
+ */
 
 struct windows {
 	struct fabric *fabric;
@@ -89,82 +90,82 @@ struct windows {
 	pthread_t threads[];
 };
 
-static vb_time next_of(struct part *part)
+static vb_time next_of(struct shard *shard)
 {
 	vb_time at;
-	return events_peek(&part->events, &at) ? at : INT64_MAX;
+	return events_peek(&shard->events, &at) ? at : INT64_MAX;
 }
 
 static vb_time earliest(const struct fabric *fabric)
 {
 	vb_time first = INT64_MAX;
-	for (uint32_t i = 0; i < fabric->part_count; i++)
-		if (fabric->parts[i].next_at < first)
-			first = fabric->parts[i].next_at;
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		if (fabric->shards[i].next_at < first)
+			first = fabric->shards[i].next_at;
 	return first;
 }
 
-/* The busiest part of a window is what more threads would wait for. */
+/* The busiest shard of a window is what more threads would wait for. */
 static void count_window(struct fabric *fabric)
 {
 	uint64_t most = 0;
-	for (uint32_t i = 0; i < fabric->part_count; i++)
-		if (fabric->parts[i].window_ns > most)
-			most = fabric->parts[i].window_ns;
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		if (fabric->shards[i].window_ns > most)
+			most = fabric->shards[i].window_ns;
 	fabric->critical_ns += most;
 }
 
-static void run_windows(struct windows *windows, struct part *part)
+static void run_windows(struct windows *windows, struct shard *shard)
 {
 	struct fabric *fabric = windows->fabric;
 	const vb_time until = windows->until; /* the next may be set before all have seen that this one is over */
 	for (;;) {
 		uint64_t begin = thread_ns();
-		link_take_letters(part);
-		part->next_at = next_of(part);
+		link_take_mail(shard);
+		shard->next_at = next_of(shard);
 		pthread_barrier_wait(&windows->barrier);
 		vb_time first = earliest(fabric);
 		if (first >= until)
 			break;
 		vb_time end = until - first > fabric->window ? first + fabric->window : until;
-		run_part(part, end);
-		part->window_ns = thread_ns() - begin;
-		part->cpu_ns += part->window_ns;
+		run_shard(shard, end);
+		shard->window_ns = thread_ns() - begin;
+		shard->cpu_ns += shard->window_ns;
 		pthread_barrier_wait(&windows->barrier);
-		if (part->index == 0)
+		if (shard->index == 0)
 			count_window(fabric);
 	}
 }
 
 static void *follow(void *argument)
 {
-	struct part *part = argument;
-	struct windows *windows = part->fabric->windows;
+	struct shard *shard = argument;
+	struct windows *windows = shard->fabric->windows;
 	pthread_mutex_lock(&windows->gate);
 	pthread_mutex_unlock(&windows->gate);
 	if (!windows->is_cut_short)
 		for (pthread_barrier_wait(&windows->barrier); !windows->is_over;
 			pthread_barrier_wait(&windows->barrier))
-			run_windows(windows, part);
+			run_windows(windows, shard);
 	return NULL;
 }
 
 int windows_open(struct fabric *fabric)
 {
-	if (fabric->part_count == 1)
+	if (fabric->shard_count == 1)
 		return 0;
-	struct windows *windows = calloc(1, sizeof(*windows) + fabric->part_count * sizeof(windows->threads[0]));
+	struct windows *windows = calloc(1, sizeof(*windows) + fabric->shard_count * sizeof(windows->threads[0]));
 	if (!windows)
 		return -1;
 	fabric->windows = windows;
 	windows->fabric = fabric;
 	pthread_mutex_init(&windows->gate, NULL);
 	pthread_mutex_lock(&windows->gate);
-	while (windows->started < fabric->part_count - 1 && !pthread_create(&windows->threads[windows->started], NULL,
-								    follow, &fabric->parts[windows->started + 1]))
+	while (windows->started < fabric->shard_count - 1 && !pthread_create(&windows->threads[windows->started], NULL,
+								     follow, &fabric->shards[windows->started + 1]))
 		windows->started++;
-	windows->is_cut_short = windows->started < fabric->part_count - 1;
-	pthread_barrier_init(&windows->barrier, NULL, fabric->part_count);
+	windows->is_cut_short = windows->started < fabric->shard_count - 1;
+	pthread_barrier_init(&windows->barrier, NULL, fabric->shard_count);
 	pthread_mutex_unlock(&windows->gate);
 	return windows->is_cut_short;
 }
@@ -190,10 +191,10 @@ void windows_close(struct fabric *fabric)
 bool windows_peek(struct fabric *fabric, vb_time *at)
 {
 	bool is_any = false;
-	for (uint32_t i = 0; i < fabric->part_count; i++) {
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
 		vb_time its;
-		link_take_letters(&fabric->parts[i]);
-		if (events_peek(&fabric->parts[i].events, &its) && (!is_any || its < *at)) {
+		link_take_mail(&fabric->shards[i]);
+		if (events_peek(&fabric->shards[i].events, &its) && (!is_any || its < *at)) {
 			*at = its;
 			is_any = true;
 		}
@@ -204,9 +205,9 @@ bool windows_peek(struct fabric *fabric, vb_time *at)
 bool windows_step(struct fabric *fabric)
 {
 	struct event event;
-	bool is_any = events_next(&fabric->parts[0].events, INT64_MAX, &event);
+	bool is_any = events_next(&fabric->shards[0].events, INT64_MAX, &event);
 	if (is_any)
-		happen(&fabric->parts[0], &event);
+		happen(&fabric->shards[0], &event);
 	return is_any;
 }
 
@@ -215,11 +216,11 @@ void windows_advance(struct fabric *fabric, vb_time until)
 	struct windows *windows = fabric->windows;
 	if (!windows) {
 		uint64_t begin = thread_ns();
-		run_part(&fabric->parts[0], until);
-		fabric->parts[0].cpu_ns += thread_ns() - begin;
+		run_shard(&fabric->shards[0], until);
+		fabric->shards[0].cpu_ns += thread_ns() - begin;
 		return;
 	}
 	windows->until = until;
 	pthread_barrier_wait(&windows->barrier);
-	run_windows(windows, &fabric->parts[0]);
+	run_windows(windows, &fabric->shards[0]);
 }

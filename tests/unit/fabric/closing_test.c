@@ -16,7 +16,7 @@ static bool close_flow(struct fabric *fabric, uint32_t flow)
 }
 
 static const struct endpoint_kind kind = { .close_flow = close_flow };
-static struct part parts[2];
+static struct shard shards[2];
 static struct flow_state flows[FLOWS];
 static struct fabric fabric;
 
@@ -25,10 +25,10 @@ static int setup(void **state)
 	memset(is_closed, 0, sizeof(is_closed));
 	has_more_to_say = false;
 	fabric = (struct fabric){
-		.kind = &kind, .parts = parts, .part_count = 2, .flows = flows, .first_closing = FLOW_NONE
+		.kind = &kind, .shards = shards, .shard_count = 2, .flows = flows, .first_closing = FLOW_NONE
 	};
 	for (unsigned i = 0; i < 2; i++)
-		parts[i] = (struct part){
+		shards[i] = (struct shard){
 			.fabric = &fabric, .first_ended = FLOW_NONE, .free_packet = NO_PACKET, .free_long = NO_PACKET
 		};
 	return 0;
@@ -36,20 +36,20 @@ static int setup(void **state)
 
 static void send_one(void)
 {
-	parts[0].under_way[fabric.generation]++;
+	shards[0].under_way[fabric.generation]++;
 }
 
-/* In another part: neither count says by itself what is under way. */
+/* In another shard: neither count says by itself what is under way. */
 static void take_one(unsigned generation)
 {
-	parts[1].under_way[generation]--;
+	shards[1].under_way[generation]--;
 }
 
 static void flow__is_closed_when_what_left_before_its_end_is_gone(void **state)
 {
 	const unsigned before = fabric.generation;
 	send_one();
-	closing_add(&parts[0], 2);
+	closing_add(&shards[0], 2);
 	for (unsigned i = 0; i < 5; i++)
 		closing_advance(&fabric);
 	assert_false(is_closed[2]);
@@ -63,11 +63,11 @@ static void flow__is_closed_when_what_left_before_its_end_is_gone(void **state)
 static void flow__that_ends_meanwhile_waits_for_the_next_generation(void **state)
 {
 	send_one();
-	closing_add(&parts[0], 0);
+	closing_add(&shards[0], 0);
 	closing_advance(&fabric);
 	send_one();
-	closing_add(&parts[1], 1);
-	closing_add(&parts[0], 3);
+	closing_add(&shards[1], 1);
+	closing_add(&shards[0], 3);
 	take_one(!fabric.generation);
 	closing_advance(&fabric);
 	assert_true(is_closed[0] && !is_closed[1] && !is_closed[3]);
@@ -81,7 +81,7 @@ static void flow__that_ends_meanwhile_waits_for_the_next_generation(void **state
 static void flow__with_something_to_say_is_asked_again(void **state)
 {
 	has_more_to_say = true;
-	closing_add(&parts[0], 1);
+	closing_add(&shards[0], 1);
 	for (unsigned i = 0; i < 4; i++)
 		closing_advance(&fabric);
 	assert_false(is_closed[1]);

@@ -151,7 +151,7 @@ static void ideal__sends_again_after_the_timeout(void **state)
 	assert_int_not_equal(hash_with(config, 2), one);
 }
 
-/* Some 48,000 packets under way from one part to the other, of which each is passed by a few. A walk along all of them
+/* Some 48,000 packets under way from one shard to the other, of which each is passed by a few. A walk along all of them
  * for each would take a hundred times as long. */
 static void packets__overtake_a_few_of_many_between_parts(void **state)
 {

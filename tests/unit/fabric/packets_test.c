@@ -2,19 +2,19 @@
 #include "fabric/state.h"
 #include "../unit.h"
 
-static struct part part;
+static struct shard shard;
 
 static int setup(void **state)
 {
-	part = (struct part){ .free_packet = NO_PACKET, .free_long = NO_PACKET };
+	shard = (struct shard){ .free_packet = NO_PACKET, .free_long = NO_PACKET };
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	free(part.packets);
-	free(part.headers);
-	free(part.long_headers);
+	free(shard.packets);
+	free(shard.headers);
+	free(shard.long_headers);
 	return 0;
 }
 
@@ -50,22 +50,22 @@ static struct vb_packet make(uint8_t opcode)
 static void expect_kept(const struct vb_packet *headers)
 {
 	const struct packet its = { .src = 0xFFFFFD, .dst = 0xFFFFFC, .flow = 0xFFFF, .wire_bytes = 4242 };
-	uint32_t packet = packet_get(&part);
-	assert_true(packet_fill(&part, packet, &its, headers));
-	struct vb_packet kept = packet_headers(&part, packet);
+	uint32_t packet = packet_get(&shard);
+	assert_true(packet_fill(&shard, packet, &its, headers));
+	struct vb_packet kept = packet_headers(&shard, packet);
 	assert_memory_equal(&kept, headers, sizeof(kept));
-	assert_int_equal(part.packets[packet].src, 0xFFFFFD);
-	assert_int_equal(part.packets[packet].dst, 0xFFFFFC);
-	assert_int_equal(part.packets[packet].flow, 0xFFFF);
-	uint32_t copy = packet_copy(&part, packet);
-	packet_put(&part, packet); /* which a copy outlives */
-	packet = packet_get(&part);
+	assert_int_equal(shard.packets[packet].src, 0xFFFFFD);
+	assert_int_equal(shard.packets[packet].dst, 0xFFFFFC);
+	assert_int_equal(shard.packets[packet].flow, 0xFFFF);
+	uint32_t copy = packet_copy(&shard, packet);
+	packet_put(&shard, packet); /* which a copy outlives */
+	packet = packet_get(&shard);
 	const struct vb_packet other = make(VB_WRITE_FIRST);
-	assert_true(packet_fill(&part, packet, &its, &other));
-	kept = packet_headers(&part, copy);
+	assert_true(packet_fill(&shard, packet, &its, &other));
+	kept = packet_headers(&shard, copy);
 	assert_memory_equal(&kept, headers, sizeof(kept));
-	packet_put(&part, packet);
-	packet_put(&part, copy);
+	packet_put(&shard, packet);
+	packet_put(&shard, copy);
 }
 
 static void headers__of_every_opcode_are_kept(void **state)
@@ -93,9 +93,9 @@ static void headers__take_no_further_room_where_a_message_goes_on_or_is_acknowle
 	const uint8_t opcodes[] = { VB_WRITE_MIDDLE, VB_WRITE_LAST, VB_SEND_ONLY, VB_ACKNOWLEDGE };
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
 		const struct vb_packet headers = make(opcodes[i]);
-		assert_true(packet_fill(&part, packet_get(&part), &(struct packet){ 0 }, &headers));
+		assert_true(packet_fill(&shard, packet_get(&shard), &(struct packet){ 0 }, &headers));
 	}
-	assert_int_equal(part.long_count, 0);
+	assert_int_equal(shard.long_count, 0);
 }
 
 static void room__is_used_again(void **state)
@@ -104,14 +104,14 @@ static void room__is_used_again(void **state)
 	for (unsigned i = 0; i < 100; i++) {
 		uint32_t packets[3];
 		for (unsigned k = 0; k < 3; k++) {
-			packets[k] = packet_get(&part);
-			assert_true(packet_fill(&part, packets[k], &(struct packet){ 0 }, &headers));
+			packets[k] = packet_get(&shard);
+			assert_true(packet_fill(&shard, packets[k], &(struct packet){ 0 }, &headers));
 		}
 		for (unsigned k = 0; k < 3; k++)
-			packet_put(&part, packets[k]);
+			packet_put(&shard, packets[k]);
 	}
-	assert_int_equal(part.packet_count, 3);
-	assert_int_equal(part.long_count, 3);
+	assert_int_equal(shard.packet_count, 3);
+	assert_int_equal(shard.long_count, 3);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void threads__change_nothing(void **state)
 		make_tree_320(&network, &profile);
 		network_set_fault(&network, 4, &(struct network_fault){ .loss_ppm = 10000 });
 		network_set_fault(&network, 650, &(struct network_fault){ .bit_error_rate = 1e-7 });
-		for (uint32_t link = 642; link < 960; link += 10) /* between switches of one part, and of two */
+		for (uint32_t link = 642; link < 960; link += 10) /* between switches of one shard, and of two */
 			network_set_fault(&network, link,
 				&(struct network_fault){ .duplicate_ppm = 20000,
 					.mark_ppm = 1000,
@@ -115,7 +115,7 @@ static void link__that_is_down_ends_its_flow_with_the_reason(void **state)
 	assert_true(result.lost > 0 && result.timeouts > 0);
 }
 
-/* Each part of a flow completes, all at one moment. */
+/* Each piece of a flow completes, all at one moment. */
 static void flow__of_many_parts_ends_once_when_it_fails(void **state)
 {
 	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);

@@ -97,8 +97,8 @@ static void telemetry__says_of_a_queue_how_long_it_is_however_long(void **state)
 	struct packet packet = { .wire_bytes = 1000 };
 	struct record record = { 0 };
 	struct fabric fabric = { .links = &link, .ports = ports };
-	struct part part = { .fabric = &fabric, .packets = &packet, .records = &record };
-	telemetry_note(&part, 0, 0, VB_US);
+	struct shard shard = { .fabric = &fabric, .packets = &packet, .records = &record };
+	telemetry_note(&shard, 0, 0, VB_US);
 	assert_int_equal(record.hop_count, 1);
 	assert_true(record.hops[0].queue_bytes == UINT64_C(5) << 30);
 }

@@ -1,8 +1,8 @@
-/* See parts.h. Pods stay together where there are any, else the endpoints of a switch do; what has neither is dealt
+/* See shards.h. Pods stay together where there are any, else the endpoints of a switch do; what has neither is dealt
  * out. */
-#include "fabric/parts.h"
+#include "fabric/shards.h"
 
-#define MOST_PARTS 64
+#define MOST_SHARDS 64
 
 static uint32_t pods_of(const struct network *network)
 {
@@ -13,7 +13,7 @@ static uint32_t pods_of(const struct network *network)
 	return pods;
 }
 
-uint32_t parts_count(const struct fabric_config *config)
+uint32_t shards_count(const struct fabric_config *config)
 {
 	uint32_t most = config->network->switch_count, wanted = config->threads ? config->threads : 1;
 	if (config->captured_count)
@@ -21,35 +21,35 @@ uint32_t parts_count(const struct fabric_config *config)
 	for (uint32_t i = 0; wanted > 1 && i < config->network->link_count; i++)
 		if (config->network->links[i].delay == 0)
 			return 1; /* no window */
-	wanted = wanted < MOST_PARTS ? wanted : MOST_PARTS;
+	wanted = wanted < MOST_SHARDS ? wanted : MOST_SHARDS;
 	return wanted < most ? wanted : most ? most : 1;
 }
 
-static uint16_t share(uint32_t index, uint32_t count, uint32_t parts)
+static uint16_t share(uint32_t index, uint32_t count, uint32_t shards)
 {
-	return (uint16_t)((uint64_t)index * parts / count);
+	return (uint16_t)((uint64_t)index * shards / count);
 }
 
-void parts_cut(struct fabric *fabric)
+void shards_cut(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
-	const uint32_t pods = pods_of(network), parts = fabric->part_count;
+	const uint32_t pods = pods_of(network), shards = fabric->shard_count;
 	uint32_t tier_count[256] = { 0 }, tier_seen[256] = { 0 };
 	for (uint32_t i = 0; i < network->switch_count; i++)
 		tier_count[network->switches[i].tier & 0xFF]++;
 	for (uint32_t i = 0; i < network->switch_count; i++) {
 		const struct network_switch *its = &network->switches[i];
 		uint32_t tier = its->tier & 0xFF;
-		fabric->switches[i].part = its->pod != NETWORK_NONE ? share(its->pod, pods, parts)
-								    : share(tier_seen[tier], tier_count[tier], parts);
+		fabric->switches[i].shard = its->pod != NETWORK_NONE ? share(its->pod, pods, shards)
+								     : share(tier_seen[tier], tier_count[tier], shards);
 		tier_seen[tier]++;
 	}
 	for (uint32_t i = 0; i < network->endpoint_count; i++) {
 		network_node to = network->links[network->endpoints[i].link].to;
-		fabric->endpoints[i].part = network_is_switch(to) ? fabric->switches[network_index(to)].part : 0;
+		fabric->endpoints[i].shard = network_is_switch(to) ? fabric->switches[network_index(to)].shard : 0;
 	}
 	fabric->window = 0;
-	for (uint32_t i = 0; parts > 1 && i < network->link_count;
+	for (uint32_t i = 0; shards > 1 && i < network->link_count;
 		i++) /* every link, so that it is the same for all cuts */
 		if (!fabric->window || network->links[i].delay < fabric->window)
 			fabric->window = network->links[i].delay;
