@@ -16,7 +16,7 @@ KINDS = ("engine", "ideal")
 GROUPS = (
     ("queue of events", {"fabric/events", "fabric/windows"}),
     ("links and switches", {"fabric/" + name for name in (
-        "links", "packets", "faults", "switches", "port", "buffer", "pfc", "credits", "deadlock")} | {"net/route"}),
+        "links", "prefetch", "packets", "faults", "switches", "port", "buffer", "pfc", "credits", "deadlock")} | {"net/route"}),
     ("wires and flows of endpoints", {"fabric", "net"}),
     ("engine, requester", {"engine/" + name for name in ("requester", "send_queue", "scheduler", "flight", "handed_out")}),
     ("engine, responder", {"engine/" + name for name in (

@@ -53,7 +53,5 @@ static inline uint16_t endpoint_entropy(const struct fabric *fabric, uint32_t fl
 {
 	return fabric->source_ports ? fabric->source_ports[flow] : (uint16_t)(flow ^ flow >> 16);
 }
-/* Its result says already whether it failed. */
-void endpoint_end_flow(struct shard *shard, uint32_t flow);
 
 #endif

@@ -2,16 +2,8 @@
  * last moment; a timer; flows that begin. What decides is an engine, or what stands for one (endpoint.h).
  * Holds: an endpoint that has something to send, or to do at a time, is in the calendar. */
 #include "net/chance.h"
-#include "fabric/closing.h"
 #include "fabric/endpoint.h"
 #include "fabric/port.h"
-#include "fabric/starts.h"
-
-struct vb_gid fabric_gid(uint32_t endpoint)
-{
-	uint32_t n = endpoint + 1;
-	return vb_gid_from_ipv4(10, (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n);
-}
 
 static const struct nic_profile *nic_of(const struct fabric *fabric, uint32_t endpoint)
 {
@@ -31,7 +23,7 @@ int endpoints_open(struct fabric *fabric)
 		fabric->endpoints[i].sleeps = nic_of(fabric, i)->wake_latency > 0;
 		fabric->endpoints[i].first_waiting = NO_PACKET;
 	}
-	if (fabric->held)
+	if (fabric->holder)
 		return 0;
 	fabric->kind = kinds[fabric->config->endpoint];
 	return fabric->kind->open(fabric);
@@ -174,63 +166,6 @@ static void go_on(struct shard *shard, struct endpoint *endpoint, uint32_t numbe
 	set_timer(shard, endpoint, number);
 }
 
-/* ---- Flows ------------------------------------------------------------------------------------------------------- */
-
-static vb_time host_latency(const struct fabric *fabric, uint32_t endpoint)
-{
-	return nic_of(fabric, endpoint)->host_latency;
-}
-
-static void queue_flow(struct fabric *fabric, uint32_t number, vb_time at)
-{
-	struct endpoint *source = &fabric->endpoints[fabric->flows[number].src];
-	fabric->flows[number].result.start = at;
-	source->first_flow = starts_add(fabric->flows, source->first_flow, number);
-}
-
-/* The next to begin is in the calendar. */
-static void await_flow(struct shard *shard, struct endpoint *endpoint, uint32_t number)
-{
-	if (endpoint->first_flow == FLOW_NONE)
-		return;
-	vb_time at = shard->fabric->flows[endpoint->first_flow].result.start + host_latency(shard->fabric, number);
-	if (endpoint->is_flow_awaited && endpoint->flow_at <= at)
-		return;
-	endpoint->is_flow_awaited = true;
-	endpoint->flow_at = at;
-	events_add(&shard->events, at, event_key(EVENT_FLOW, 0, number));
-}
-
-void endpoint_end_flow(struct shard *shard, uint32_t number)
-{
-	struct fabric *fabric = shard->fabric;
-	struct flow_state *state = &fabric->flows[number];
-	const vb_time heard = shard->now + host_latency(fabric, state->src);
-	state->result.fct = state->result.error ? -1 : heard - state->result.start;
-	shard->flows_done++;
-	shard->flows_failed += state->result.error != 0;
-	shard->payload_bytes += state->result.error ? 0 : fabric->config->flows->flows[number].bytes;
-	if (shard->last_flow < heard)
-		shard->last_flow = heard;
-	for (uint32_t flow = state->first_waiting, next; flow != FLOW_NONE; flow = next) {
-		next = fabric->flows[flow].next;
-		queue_flow(fabric, flow, heard + fabric->config->flows->flows[flow].start);
-	}
-	await_flow(shard, &fabric->endpoints[state->src], state->src);
-	closing_add(shard, number);
-}
-
-void endpoint_queue_flows(struct fabric *fabric)
-{
-	const struct flow_list *list = fabric->config->flows;
-	for (uint32_t i = list->count;
-		i-- > 0;) /* most lists are sorted: then each becomes the first, which is removed at once */
-		if (list->flows[i].after == FLOW_NONE)
-			queue_flow(fabric, i, list->flows[i].start);
-	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++)
-		await_flow(&fabric->shards[fabric->endpoints[i].shard], &fabric->endpoints[i], i);
-}
-
 /* ---- What happens ------------------------------------------------------------------------------------------------ */
 
 void endpoint_expect(const struct shard *shard, uint32_t number, uint32_t index)
@@ -327,23 +262,6 @@ void endpoint_on_timer(struct shard *shard, uint32_t number)
 		return;
 	}
 	shard->fabric->kind->advance(shard, endpoint, number);
-	go_on(shard, endpoint, number);
-}
-
-void endpoint_on_flow(struct shard *shard, uint32_t number)
-{
-	struct endpoint *endpoint = &shard->fabric->endpoints[number];
-	uint32_t flow;
-	if (!endpoint->is_flow_awaited || endpoint->flow_at != shard->now)
-		return; /* an earlier one has done it */
-	endpoint->is_flow_awaited = false;
-	const vb_time decided = shard->now - host_latency(shard->fabric, number);
-	while ((flow = endpoint->first_flow) != FLOW_NONE && shard->fabric->flows[flow].result.start <= decided) {
-		endpoint->first_flow = starts_remove(shard->fabric->flows, flow);
-		shard->flows_begun++;
-		shard->fabric->kind->post(shard, flow);
-	}
-	await_flow(shard, endpoint, number);
 	go_on(shard, endpoint, number);
 }
 

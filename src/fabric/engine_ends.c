@@ -6,6 +6,7 @@
 #include "cc/choice.h"
 #include "engine/counters.h"
 #include "fabric/endpoint.h"
+#include "fabric/operations.h"
 #include "fabric/round_trips.h"
 #include "fabric/telemetry.h"
 
@@ -446,7 +447,7 @@ static void complete(struct shard *shard, const struct vb_wc *wc)
 	}
 	shard->fabric->endpoints[state->src].engine.open_pieces--;
 	if (--state->pieces_left == 0)
-		endpoint_end_flow(shard, flow);
+		operation_end(shard, flow);
 }
 
 static void take_completions(struct shard *shard, const struct endpoint *endpoint)

@@ -35,7 +35,7 @@ void events_deinit(struct events *events)
 	*events = (struct events){ 0 };
 }
 
-/* ---- Today ------------------------------------------------------------------------------------------------------ */
+/* ---- Today ------------------------------------------------------------------------------------------------------- */
 
 /* Most belong near the end, for they are soon. */
 static void add_today(struct events *events, const struct event *event)

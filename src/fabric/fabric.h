@@ -203,6 +203,10 @@ void fabric_result_free(struct fabric_result *result);
 const char *fabric_end_text(enum fabric_end end);
 
 /* The address of an endpoint: 10.0.0.0/8 by its number, from 10.0.0.1 on. */
-struct vb_gid fabric_gid(uint32_t endpoint);
+static inline struct vb_gid fabric_gid(uint32_t endpoint)
+{
+	const uint32_t n = endpoint + 1;
+	return vb_gid_from_ipv4(10, (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n);
+}
 
 #endif

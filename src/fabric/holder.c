@@ -2,15 +2,14 @@
 #include "fabric/holder.h"
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "net/why.h"
 #include "fabric/windows.h"
 
+/* `fabric` comes first: that is what the holder has of it. */
 struct held {
 	struct fabric fabric;
 	struct fabric_config config;
 	struct flow_list no_flows;
-	const struct fabric_holder *holder;
 	uint32_t calls;
 };
 
@@ -30,8 +29,7 @@ int fabric_open(const struct network *network, uint64_t seed, const struct fabri
 		return -ENOMEM;
 	held->config =
 		(struct fabric_config){ .network = network, .flows = &held->no_flows, .seed = seed, .mtu = VB_MAX_MTU };
-	held->holder = holder;
-	held->fabric = (struct fabric){ .config = &held->config, .held = held, .day_shift = holder->day_shift };
+	held->fabric = (struct fabric){ .config = &held->config, .holder = holder, .day_shift = holder->day_shift };
 	int rc = fabric_begin(&held->fabric, why, why_size);
 	if (rc) {
 		free(held);
@@ -47,7 +45,7 @@ int fabric_open(const struct network *network, uint64_t seed, const struct fabri
 
 void fabric_close(struct fabric *fabric)
 {
-	struct held *held = fabric->held;
+	struct held *held = (struct held *)fabric;
 	for (uint32_t i = 0; i < fabric->shards[0].packet_count; i++)
 		if (fabric->shards[0].packets[i].has_cargo)
 			cargo_lose(&fabric->shards[0], i);
@@ -55,73 +53,18 @@ void fabric_close(struct fabric *fabric)
 	free(held);
 }
 
-/* ---- Cargo ------------------------------------------------------------------------------------------------------- */
-
-_Static_assert(sizeof(void *) <= sizeof(struct short_headers), "cargo lies where headers would");
-
-static void put(struct shard *shard, uint32_t packet, void *cargo)
-{
-	memcpy(&shard->headers[packet], &cargo, sizeof(cargo));
-}
-
-static void *cargo_of(const struct shard *shard, uint32_t packet)
-{
-	void *cargo;
-	memcpy(&cargo, &shard->headers[packet], sizeof(cargo));
-	return cargo;
-}
-
-static void *take(struct shard *shard, uint32_t packet)
-{
-	void *cargo = cargo_of(shard, packet);
-	shard->packets[packet].has_cargo = false;
-	shard->headers[packet] = (struct short_headers){ 0 };
-	return cargo;
-}
-
-void cargo_arrive(struct shard *shard, uint32_t endpoint, uint32_t packet)
-{
-	const struct fabric_holder *holder = shard->fabric->held->holder;
-	bool is_marked = shard->packets[packet].is_marked;
-	void *cargo = take(shard, packet);
-	packet_put(shard, packet);
-	holder->on_arrival(holder->user, endpoint, cargo, is_marked);
-}
-
-void cargo_lose(struct shard *shard, uint32_t packet)
-{
-	const struct fabric_holder *holder = shard->fabric->held->holder;
-	holder->on_loss(holder->user, take(shard, packet));
-}
-
-bool cargo_copy(struct shard *shard, uint32_t copy, uint32_t packet)
-{
-	const struct fabric_holder *holder = shard->fabric->held->holder;
-	void *cargo = holder->on_copy(holder->user, cargo_of(shard, packet));
-	shard->packets[copy] = shard->packets[packet];
-	shard->packets[copy].has_cargo = cargo != NULL;
-	put(shard, copy, cargo);
-	return cargo != NULL;
-}
-
-void cargo_call(struct shard *shard, uint32_t number)
-{
-	const struct fabric_holder *holder = shard->fabric->held->holder;
-	holder->on_call(holder->user, number);
-}
-
 /* ---- What the holder does ---------------------------------------------------------------------------------------- */
 
 void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 {
 	struct shard *shard = &fabric->shards[0];
-	const struct fabric_holder *holder = fabric->held->holder;
+	const struct fabric_holder *holder = fabric->holder;
 	uint32_t index = packet_get(shard), link = fabric->endpoints[post->from].link;
 	if (index == NO_PACKET) {
 		holder->on_loss(holder->user, post->cargo);
 		return;
 	}
-	put(shard, index, post->cargo);
+	cargo_put(shard, index, post->cargo);
 	shard->packets[index] = (struct packet){ .src = post->from,
 		.dst = post->to,
 		.flow = post->flow,
@@ -134,7 +77,7 @@ void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 
 void fabric_call(struct fabric *fabric, vb_time at, uint32_t number)
 {
-	events_add(&fabric->shards[0].events, at, event_key(EVENT_CALL, fabric->held->calls++, number));
+	events_add(&fabric->shards[0].events, at, event_key(EVENT_CALL, ((struct held *)fabric)->calls++, number));
 }
 
 int fabric_step(struct fabric *fabric)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/endpoint.h"
+#include "fabric/operations.h"
 
 #define TIMEOUT (4096 * VB_NS << 14) /* the engine's, where none is given */
 #define RETRIES 7
@@ -253,7 +254,7 @@ static bool take(struct shard *shard, struct sink *sink, uint64_t number)
 static void end_flow(struct shard *shard, uint32_t flow)
 {
 	shard->fabric->ideal->sources[flow].count = shard->fabric->ideal->sources[flow].next = 0;
-	endpoint_end_flow(shard, flow);
+	operation_end(shard, flow);
 }
 
 static void take_answer(struct shard *shard, uint32_t flow, uint64_t there)

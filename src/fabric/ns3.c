@@ -100,7 +100,7 @@ static bool is_wanted(const struct network *network)
 int ns3_open(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
-	if (fabric->held || !is_wanted(fabric->network))
+	if (fabric->holder || !is_wanted(fabric->network))
 		return 0;
 	struct numbered *flows = calloc(list->count + 1, sizeof(*flows));
 	fabric->source_ports = calloc(list->count + 1, sizeof(*fabric->source_ports));

@@ -7,6 +7,7 @@
 #include "fabric/deadlock.h"
 #include "fabric/endpoint.h"
 #include "fabric/ns3.h"
+#include "fabric/operations.h"
 #include "fabric/shards.h"
 #include "fabric/port.h"
 #include "fabric/round_trips.h"
@@ -162,7 +163,7 @@ static int queue_flows(struct fabric *fabric)
 		if (rc)
 			return rc;
 	}
-	endpoint_queue_flows(fabric);
+	operations_begin(fabric);
 	return 0;
 }
 
@@ -171,7 +172,7 @@ static int expect_outages(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
 	for (uint32_t i = 0; i < network->fault_count; i++)
-		fabric->has_outages |= fabric->held || network_fault_is_for_good(&network->faults[i]) ||
+		fabric->has_outages |= fabric->holder || network_fault_is_for_good(&network->faults[i]) ||
 				       network->faults[i].up_at > network->faults[i].down_at;
 	for (uint32_t i = 0; fabric->has_outages && i < fabric->shard_count; i++) {
 		fabric->shards[i].dead_ends = calloc(network->switch_count + 1, sizeof(*fabric->shards[i].dead_ends));
@@ -203,7 +204,7 @@ static int open_all(struct fabric *fabric)
 		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
 		fabric->switches[i].routing = profile->routing;
 		fabric->switches[i].hashes_as_ns3 =
-			profile->routing == ROUTING_ECMP && profile->hash == HASH_NS3 && !fabric->held;
+			profile->routing == ROUTING_ECMP && profile->hash == HASH_NS3 && !fabric->holder;
 	}
 	for (uint32_t i = 0; rc == 0 && i < network->link_count; i++)
 		open_link(fabric, i);

@@ -229,7 +229,7 @@ struct fabric {
 	bool is_telling;                                      /* telemetry.h: ports are */
 	uint16_t *source_ports;                               /* by flow; NULL: no switch asks (ns3.h) */
 	struct round_trips *round_trips;                      /* NULL: no flow's own is asked for */
-	struct held *held;                                    /* NULL: the endpoints are the run's own */
+	const struct fabric_holder *holder;                   /* holder.h; NULL: the endpoints are the run's own */
 	uint64_t critical_ns;
 };
 
@@ -275,30 +275,30 @@ vb_time link_delay(
 void link_send(struct shard *shard, uint32_t link, uint32_t packet, vb_time at);
 void link_on_arrival(struct shard *shard, uint32_t link);
 void link_take_mail(struct shard *shard); /* what other shards have sent here */
-/* Today's events are about to happen: what they will look at is asked for in time. */
-void shard_prefetch(struct shard *shard);
-
 /* switches.c */
 void switch_receive(struct shard *shard, uint32_t in_link, uint32_t packet);
 /* The packet will come: where nothing that may change meanwhile decides which way it goes on, that is decided now. */
 void switch_expect(struct shard *shard, uint32_t at_switch, uint32_t packet);
 
-/* holder.c */
+/* prefetch.c */
+void shard_prefetch(struct shard *shard); /* today's events are about to happen */
+
+/* cargo.c */
+void cargo_put(struct shard *shard, uint32_t packet, void *cargo);
 void cargo_arrive(struct shard *shard, uint32_t endpoint, uint32_t packet);
 void cargo_lose(struct shard *shard, uint32_t packet);
 bool cargo_copy(struct shard *shard, uint32_t copy, uint32_t packet); /* all of the packet; false: it cannot be */
 void cargo_call(struct shard *shard, uint32_t number);
 
 /* run.c */
-/* What config and held say is opened; -EINVAL and why, -ENOMEM: nothing is. */
+/* What config and holder say is opened; -EINVAL and why, -ENOMEM: nothing is. */
 int fabric_begin(struct fabric *fabric, char *why, unsigned why_size);
 void fabric_end(struct fabric *fabric);
 
 /* endpoints.c */
 int endpoints_open(struct fabric *fabric);
 int endpoint_open_flow(struct fabric *fabric, uint32_t flow);
-void endpoints_close(struct fabric *fabric);      /* and flows */
-void endpoint_queue_flows(struct fabric *fabric); /* those that wait for nobody's end */
+void endpoints_close(struct fabric *fabric); /* and flows */
 void endpoint_receive(struct shard *shard, uint32_t endpoint, uint32_t packet);
 /* The packet will be there: what is looked at then is asked for, in three steps, each of which reads what the last
  * has. */
@@ -308,7 +308,6 @@ void endpoint_ask_for_flow(const struct shard *shard, uint32_t endpoint, uint32_
 void endpoint_wake(struct shard *shard, uint32_t endpoint); /* something may leave that could not */
 void endpoint_on_wire(struct shard *shard, uint32_t endpoint);
 void endpoint_on_timer(struct shard *shard, uint32_t endpoint);
-void endpoint_on_flow(struct shard *shard, uint32_t endpoint);
 void endpoint_on_wake(struct shard *shard, uint32_t endpoint);
 /* Requests that were executed: what goes on though nothing gets on does not raise it. */
 uint64_t endpoints_executed(const struct fabric *fabric);

@@ -13,7 +13,7 @@
 
 #include "fabric/fabric.h"
 
-/* ---- Congestion control: tcp_congestion.c -------------------------------------------------------------------- */
+/* ---- Congestion control: tcp_congestion.c ------------------------------------------------------------------------ */
 
 /* Windows are segments in fixed point. */
 #define TCP_POINT       20
@@ -56,7 +56,7 @@ extern const struct tcp_control_kind tcp_controls[]; /* by enum fabric_tcp_contr
 
 void tcp_control_init(struct tcp_control *control, uint64_t first_window, uint64_t largest_window);
 
-/* ---- Sending: tcp_sender.c ----------------------------------------------------------------------------------- */
+/* ---- Sending: tcp_sender.c --------------------------------------------------------------------------------------- */
 
 enum { TCP_BLOCKS = FABRIC_TCP_BLOCKS };
 
@@ -133,7 +133,7 @@ static inline bool tcp_sender_is_done(const struct tcp_sender *sender)
 	return sender->una == sender->count;
 }
 
-/* ---- Receiving: tcp_receiver.c ------------------------------------------------------------------------------- */
+/* ---- Receiving: tcp_receiver.c ----------------------------------------------------------------------------------- */
 
 struct tcp_receiver {
 	uint64_t count, there;               /* segments; all before it are there */

@@ -35,7 +35,7 @@ static void cut(struct tcp_control *control, uint64_t window)
 	control->threshold = control->window;
 }
 
-/* ---- NewReno: RFC 5681 --------------------------------------------------------------------------------------- */
+/* ---- NewReno: RFC 5681 ------------------------------------------------------------------------------------------- */
 
 static void newreno_on_ack(struct tcp_control *control, const struct tcp_acked *acked)
 {
@@ -54,7 +54,7 @@ static void newreno_on_timeout(struct tcp_control *control, uint64_t flight)
 	control->window = TCP_ONE;
 }
 
-/* ---- CUBIC: RFC 9438 ----------------------------------------------------------------------------------------- */
+/* ---- CUBIC: RFC 9438 --------------------------------------------------------------------------------------------- */
 
 /* C = 0.4 segments a second^3, here of TCP_ONE, by microseconds: as a fraction. */
 #define C_ABOVE ((__int128)4 << TCP_POINT)
@@ -143,7 +143,7 @@ static void cubic_on_timeout(struct tcp_control *control, uint64_t flight)
 	control->window = TCP_ONE;
 }
 
-/* ---- DCTCP: RFC 8257 ----------------------------------------------------------------------------------------- */
+/* ---- DCTCP: RFC 8257 --------------------------------------------------------------------------------------------- */
 
 enum { GAIN_SHIFT = 4 }; /* g = 1/16 */
 

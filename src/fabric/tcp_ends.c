@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/endpoint.h"
+#include "fabric/operations.h"
 #include "fabric/round_trips.h"
 #include "fabric/tcp_ends.h"
 
@@ -16,7 +17,7 @@
 
 enum { ACK_EVERY = 2, FIRST_WINDOW = 10 };
 
-/* ---- Opening ------------------------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static int open_all(struct fabric *fabric)
 {
@@ -86,7 +87,7 @@ static void close_all(struct fabric *fabric)
 	free(tcp);
 }
 
-/* ---- Lists --------------------------------------------------------------------------------------------------- */
+/* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 static struct turn_links links_of(const struct tcp *tcp)
 {
@@ -126,7 +127,7 @@ static bool is_held(const struct shard *shard, const struct tcp_end *end, uint32
 	return end->turns.classes_held & 1u << shard->packets[index].traffic_class;
 }
 
-/* ---- The CPU ------------------------------------------------------------------------------------------------- */
+/* ---- The CPU ----------------------------------------------------------------------------------------------------- */
 
 /* When it is done with one more. */
 static vb_time work(const struct shard *shard, struct cpu *cpu, uint32_t index)
@@ -167,7 +168,7 @@ static bool has_work(const struct shard *shard, const struct tcp_end *end)
 	return has_ack(shard, end) || end->batch != FLOW_NONE || end->turns.ready.first != FLOW_NONE;
 }
 
-/* ---- Sending ------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 static void expect_timer(struct tcp_end *end, const struct tcp_sender *sender)
 {
@@ -310,7 +311,7 @@ static void post(struct shard *shard, uint32_t flow)
 	give_turn(tcp, end, flow);
 }
 
-/* ---- Receiving ----------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 /* Acks that are owed, by since when. */
 static void set_delayed(const struct shard *shard, struct tcp_end *end, uint32_t flow, bool is_owed)
@@ -358,7 +359,7 @@ static void take_segment(
 static void end_flow(struct shard *shard, uint32_t flow)
 {
 	tcp_sender_close(&shard->fabric->tcp->senders[flow]);
-	endpoint_end_flow(shard, flow);
+	operation_end(shard, flow);
 }
 
 static void take_ack(struct shard *shard, struct tcp_end *end, const struct vb_packet *headers)
@@ -404,7 +405,7 @@ static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t num
 	feed_cpu(shard, end);
 }
 
-/* ---- Time ---------------------------------------------------------------------------------------------------- */
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
 
 static struct vb_deadline deadline(const struct shard *shard, const struct endpoint *endpoint)
 {
@@ -481,7 +482,7 @@ static void advance(struct shard *shard, struct endpoint *endpoint, uint32_t num
 	feed_cpu(shard, end);
 }
 
-/* ---- What is said -------------------------------------------------------------------------------------------- */
+/* ---- What is said ------------------------------------------------------------------------------------------------ */
 
 /* A timeout gets a flow on, to its end at least: it has so many. */
 static uint64_t executed(const struct fabric *fabric)

@@ -60,7 +60,7 @@ bool tcp_sender_check(const struct tcp_sender *sender)
 	return sacked == sender->sacked && lost == sender->lost && resent == sender->resent;
 }
 
-/* ---- Round trips --------------------------------------------------------------------------------------------- */
+/* ---- Round trips ------------------------------------------------------------------------------------------------- */
 
 static vb_time rto_of(const struct tcp_sender *sender)
 {
@@ -117,7 +117,7 @@ void tcp_sender_close(struct tcp_sender *sender)
 	sender->timer.is_set = false;
 }
 
-/* ---- Sending ------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 bool tcp_sender_may_send(const struct tcp_sender *sender)
 {
@@ -196,7 +196,7 @@ int tcp_sender_send(struct tcp_sender *sender, vb_time now, uint64_t *segment, b
 	return 0;
 }
 
-/* ---- What is told of ----------------------------------------------------------------------------------------- */
+/* ---- What is told of --------------------------------------------------------------------------------------------- */
 
 static void take_blocks(struct tcp_sender *sender, const struct tcp_ack *ack)
 {
@@ -336,7 +336,7 @@ void tcp_sender_take_ack(
 		set_timer(sender, now);
 }
 
-/* ---- Time ---------------------------------------------------------------------------------------------------- */
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
 
 enum tcp_time_out tcp_sender_time_out(struct tcp_sender *sender, const struct tcp_control_kind *kind, vb_time now)
 {

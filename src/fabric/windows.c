@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+#include "fabric/operations.h"
 #include "fabric/pfc.h"
 #include "fabric/windows.h"
 
@@ -48,7 +49,7 @@ static void happen(struct shard *shard, const struct event *event)
 		endpoint_on_timer(shard, number);
 		break;
 	case EVENT_FLOW:
-		endpoint_on_flow(shard, number);
+		operations_on_start(shard, number);
 		break;
 	case EVENT_RENEWAL:
 		pfc_on_renewal(shard, number);
@@ -77,8 +78,7 @@ static void run_shard(struct shard *shard, vb_time until)
 	}
 }
 
-/* ---- Several shards -----------------------------------------------------------------------------------------------
- */
+/* ---- Several shards ---------------------------------------------------------------------------------------------- */
 
 struct windows {
 	struct fabric *fabric;

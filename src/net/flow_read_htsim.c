@@ -70,7 +70,7 @@ static int add_end(struct ends *ends, const struct end *end)
 	return 0;
 }
 
-/* ---- Lines ------------------------------------------------------------------------------------------------------ */
+/* ---- Lines ------------------------------------------------------------------------------------------------------- */
 
 /* "12->3" */
 static bool read_pair(struct span word, struct flow *flow)
@@ -222,7 +222,7 @@ static int read_lines(struct reading *reading)
 	return 0;
 }
 
-/* ---- Counts and ids --------------------------------------------------------------------------------------------- */
+/* ---- Counts and ids ---------------------------------------------------------------------------------------------- */
 
 static int check_count(struct reading *reading, enum count count, uint32_t is)
 {
@@ -285,7 +285,7 @@ static int check_claims(struct reading *reading)
 	return error ? error : check_ids(reading, &reading->trigger_ids, "trigger");
 }
 
-/* ---- Triggers --------------------------------------------------------------------------------------------------- */
+/* ---- Triggers ---------------------------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {

@@ -34,7 +34,7 @@ struct work {
 	uint32_t link_count, link_room; /* of routes->links */
 };
 
-/* ---- Searching -------------------------------------------------------------------------------------------------- */
+/* ---- Searching --------------------------------------------------------------------------------------------------- */
 
 static void measure(struct work *work, uint32_t place)
 {
@@ -76,7 +76,7 @@ static bool collect(struct work *work, uint32_t at, struct route_group *group)
 	return true;
 }
 
-/* ---- Groups, each once ------------------------------------------------------------------------------------------ */
+/* ---- Groups, each once ------------------------------------------------------------------------------------------- */
 
 static bool is_same(const struct work *work, uint32_t number, uint32_t at, struct route_group group)
 {
@@ -166,7 +166,7 @@ static bool search(struct work *work)
 	return true;
 }
 
-/* ---- Packing ---------------------------------------------------------------------------------------------------- */
+/* ---- Packing ----------------------------------------------------------------------------------------------------- */
 
 /* The group that most places have; places equal in number: the lower group. */
 static uint16_t find_usual(const uint16_t *table, uint32_t places, uint32_t *counts, uint32_t groups)
@@ -279,7 +279,7 @@ static bool pack_all(struct work *work)
 	return true;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------------------- */
+/* ---- All of it --------------------------------------------------------------------------------------------------- */
 
 static void find_places(struct work *work)
 {

@@ -59,7 +59,7 @@ int topology_fat_tree(const struct topology *topology, struct network *network, 
 	return clos_build(&clos, network, why, why_size);
 }
 
-/* ---- Leaves and spines ------------------------------------------------------------------------------------------ */
+/* ---- Leaves and spines ------------------------------------------------------------------------------------------- */
 
 int topology_leaf_spine(const struct topology *topology, struct network *network, char *why, unsigned why_size)
 {
@@ -87,7 +87,7 @@ int topology_leaf_spine(const struct topology *topology, struct network *network
 	return clos_build(&clos, network, why, why_size);
 }
 
-/* ---- Rails ------------------------------------------------------------------------------------------------------ */
+/* ---- Rails ------------------------------------------------------------------------------------------------------- */
 
 static int check_rails(const struct topology *topology, uint32_t leaves, char *why, unsigned why_size)
 {

@@ -54,7 +54,7 @@ static bool take_node(struct span *line, char separator, uint32_t nodes, uint32_
 	return true;
 }
 
-/* ---- CSV -------------------------------------------------------------------------------------------------------- */
+/* ---- CSV --------------------------------------------------------------------------------------------------------- */
 
 static int read_csv_line(const struct text *text, struct span line, struct graph *graph)
 {
@@ -110,7 +110,7 @@ static int read_csv(struct text *text, struct graph *graph)
 	return count_endpoints(text, graph);
 }
 
-/* ---- HPCC's text ------------------------------------------------------------------------------------------------ */
+/* ---- HPCC's text ------------------------------------------------------------------------------------------------- */
 
 static int read_switches(struct text *text, struct graph *graph, uint32_t count)
 {
@@ -198,7 +198,7 @@ static int read_hpcc(struct text *text, struct graph *graph)
 	return error ? error : check_endpoints(text, graph);
 }
 
-/* ---- All -------------------------------------------------------------------------------------------------------- */
+/* ---- All --------------------------------------------------------------------------------------------------------- */
 
 static network_node node_of(const struct graph *graph, uint32_t number)
 {

@@ -46,7 +46,7 @@ struct tree {
 	struct tier tier[3];
 };
 
-/* ---- Lines ------------------------------------------------------------------------------------------------------ */
+/* ---- Lines ------------------------------------------------------------------------------------------------------- */
 
 static int read_of_all(const struct text *text, struct span name, struct span value, struct tree *tree)
 {
@@ -99,7 +99,7 @@ static int read_lines(struct text *text, struct tree *tree)
 	return 0;
 }
 
-/* ---- What they say together ------------------------------------------------------------------------------------- */
+/* ---- What they say together -------------------------------------------------------------------------------------- */
 
 /* Of the file as a whole. */
 #define WRONG(text, format, ...)                                                                                       \

@@ -108,7 +108,7 @@ static int add_all_to_all(struct work *work)
 	return error;
 }
 
-/* ---- Poisson ---------------------------------------------------------------------------------------------------- */
+/* ---- Poisson ----------------------------------------------------------------------------------------------------- */
 
 /* The mean time between two flows of a sender, in ps; 0: none can be said. */
 static uint64_t mean_gap(const struct workload *workload, const struct sizes *sizes)
@@ -214,7 +214,7 @@ static void expect_poisson(struct work *work)
 	with_sizes(work, expect_poisson_of);
 }
 
-/* ---- All -------------------------------------------------------------------------------------------------------- */
+/* ---- All --------------------------------------------------------------------------------------------------------- */
 
 static const struct kind {
 	const char *name;
