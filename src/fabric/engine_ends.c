@@ -244,6 +244,29 @@ static int open_requester(const struct fabric *fabric, uint32_t number)
 			    number_of(state->responder_index));
 }
 
+/* All that is open may complete at one moment: flows fail together. */
+static bool make_room_for_completions(struct shard *shard, struct endpoint *endpoint, uint32_t pieces)
+{
+	const uint32_t capacity = vb_cq_capacity(endpoint->engine.cq);
+	endpoint->engine.open_pieces += pieces;
+	if (endpoint->engine.open_pieces <= capacity)
+		return true;
+	uint32_t wanted = endpoint->engine.open_pieces > 2 * capacity ? endpoint->engine.open_pieces : 2 * capacity;
+	shard->is_out_of_memory |= vb_cq_resize(endpoint->engine.cq, wanted) != 0;
+	return !shard->is_out_of_memory;
+}
+
+/* A flow whose arrival is waited for ends with an immediate, for which its destination has a receive request: so the
+ * engine tells of it there, as it tells programs. */
+static int expect_arrival(struct fabric *fabric, uint32_t number)
+{
+	const struct vb_recv_wr wr = { .wr_id = number };
+	struct endpoint *endpoint = &fabric->endpoints[fabric->flows[number].dst];
+	if (!make_room_for_completions(&fabric->shards[endpoint->shard], endpoint, 1))
+		return -ENOMEM;
+	return vb_rq_post(fabric->flows[number].responder, &wr);
+}
+
 static int open_responder(struct fabric *fabric, uint32_t number)
 {
 	const struct flow *flow = &fabric->config->flows->flows[number];
@@ -252,9 +275,10 @@ static int open_responder(struct fabric *fabric, uint32_t number)
 	int rc = telemetry_open_flow(fabric, state);
 	if (rc == 0)
 		rc = create_qp(fabric, flow->dst, state->responder_index, state, 1, &state->responder);
-	return rc ? rc
-		  : connect_qp(fabric, flow->dst, flow->src, flow->traffic_class, state->responder,
-			    number_of(state->requester_index));
+	if (rc == 0)
+		rc = connect_qp(fabric, flow->dst, flow->src, flow->traffic_class, state->responder,
+			number_of(state->requester_index));
+	return rc || !operation_is_awaited(fabric, number) ? rc : expect_arrival(fabric, number);
 }
 
 static int open_flow(struct fabric *fabric, uint32_t number)
@@ -345,18 +369,6 @@ static void close_all(struct fabric *fabric)
 
 /* ---- Sending and receiving --------------------------------------------------------------------------------------- */
 
-/* All that is open may complete at one moment: flows fail together. */
-static bool make_room_for_completions(struct shard *shard, struct endpoint *endpoint, uint32_t pieces)
-{
-	const uint32_t capacity = vb_cq_capacity(endpoint->engine.cq);
-	endpoint->engine.open_pieces += pieces;
-	if (endpoint->engine.open_pieces <= capacity)
-		return true;
-	uint32_t wanted = endpoint->engine.open_pieces > 2 * capacity ? endpoint->engine.open_pieces : 2 * capacity;
-	shard->is_out_of_memory |= vb_cq_resize(endpoint->engine.cq, wanted) != 0;
-	return !shard->is_out_of_memory;
-}
-
 static void post(struct shard *shard, uint32_t number)
 {
 	struct fabric *fabric = shard->fabric;
@@ -370,9 +382,10 @@ static void post(struct shard *shard, uint32_t number)
 	vb_sq_begin(state->requester);
 	while (left > 0) {
 		uint32_t bytes = left < PIECE_BYTES ? (uint32_t)left : PIECE_BYTES;
+		const bool tells = bytes == left && operation_is_awaited(fabric, number);
 		struct vb_sge sge = { REGION_BASE, bytes, vb_mr_key(fabric->endpoints[flow->src].engine.mr) };
 		struct vb_send_wr wr = { .wr_id = number,
-			.opcode = VB_WR_RDMA_WRITE,
+			.opcode = tells ? VB_WR_RDMA_WRITE_WITH_IMM : VB_WR_RDMA_WRITE,
 			.flags = VB_SEND_SIGNALED,
 			.sges = &sge,
 			.sge_count = 1,
@@ -441,6 +454,12 @@ static void complete(struct shard *shard, const struct vb_wc *wc)
 {
 	const uint32_t flow = (uint32_t)wc->wr_id;
 	struct flow_state *state = &shard->fabric->flows[flow];
+	if (wc->opcode & VB_WC_RECV) {
+		shard->fabric->endpoints[state->dst].engine.open_pieces--;
+		if (wc->status == VB_WC_SUCCESS)
+			operation_arrive(shard, flow);
+		return;
+	}
 	if (wc->status != VB_WC_SUCCESS && state->result.error == 0) {
 		state->result.error = wc->status;
 		state->result.cause = wc->vendor_err;

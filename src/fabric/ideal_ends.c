@@ -282,9 +282,12 @@ static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t num
 	}
 	struct sink *sink = &shard->fabric->ideal->sinks[headers.dest_qpn];
 	const bool is_new = take(shard, sink, said(&headers));
+	const bool is_whole = is_new && sink->there == sink->count;
 	shard->arrived += is_new;
-	if (headers.ackreq || (is_new && sink->there == sink->count))
+	if (headers.ackreq || is_whole)
 		owe_answer(shard->fabric, &endpoint->ideal, headers.dest_qpn);
+	if (is_whole)
+		operation_arrive(shard, headers.dest_qpn);
 }
 
 /* ---- Time -------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* See operations.h. */
 #include "fabric/operations.h"
+#include "base/invariant.h"
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
 #include "fabric/starts.h"
@@ -29,6 +30,24 @@ static void await_flow(struct shard *shard, struct endpoint *endpoint, uint32_t 
 	events_add(&shard->events, at, event_key(EVENT_FLOW, 0, number));
 }
 
+/* What waits for this of the flow begins, if that was the last it waited for. All of it is the endpoint's, which hears
+ * of it now. */
+static void let_begin(struct shard *shard, uint32_t endpoint, uint32_t number, enum flow_event event)
+{
+	struct fabric *fabric = shard->fabric;
+	const struct flow_followers *its = &fabric->followers;
+	const vb_time heard = shard->now + host_latency(fabric, endpoint);
+	for (uint32_t i = its->first[number]; i < its->first[number + 1]; i++) {
+		const uint32_t flow = its->followers[i].flow;
+		if (its->followers[i].event != event)
+			continue;
+		assert(fabric->flows[flow].src == endpoint);
+		assert(fabric->flows[flow].waits_left > 0);
+		if (--fabric->flows[flow].waits_left == 0)
+			queue_flow(fabric, flow, heard + fabric->config->flows->flows[flow].start);
+	}
+}
+
 void operation_end(struct shard *shard, uint32_t number)
 {
 	struct fabric *fabric = shard->fabric;
@@ -40,20 +59,41 @@ void operation_end(struct shard *shard, uint32_t number)
 	shard->payload_bytes += state->result.error ? 0 : fabric->config->flows->flows[number].bytes;
 	if (shard->last_flow < heard)
 		shard->last_flow = heard;
-	for (uint32_t flow = state->first_waiting, next; flow != FLOW_NONE; flow = next) {
-		next = fabric->flows[flow].next;
-		queue_flow(fabric, flow, heard + fabric->config->flows->flows[flow].start);
-	}
+	if (fabric->followers.first)
+		let_begin(shard, state->src, number, FLOW_ENDED);
 	await_flow(shard, &fabric->endpoints[state->src], state->src);
 	closing_add(shard, number);
+}
+
+void operation_arrive(struct shard *shard, uint32_t number)
+{
+	const uint32_t at = shard->fabric->flows[number].dst;
+	if (!shard->fabric->followers.first)
+		return;
+	let_begin(shard, at, number, FLOW_ARRIVED);
+	await_flow(shard, &shard->fabric->endpoints[at], at);
+}
+
+bool operation_is_awaited(const struct fabric *fabric, uint32_t number)
+{
+	const struct flow_followers *its = &fabric->followers;
+	for (uint32_t i = its->first ? its->first[number] : 0; its->first && i < its->first[number + 1]; i++)
+		if (its->followers[i].event == FLOW_ARRIVED)
+			return true;
+	return false;
+}
+
+int operations_open(struct fabric *fabric)
+{
+	return flow_followers_make(&fabric->followers, fabric->config->flows);
 }
 
 void operations_begin(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
-	for (uint32_t i = list->count;
-		i-- > 0;) /* most lists are sorted: then each becomes the first, which is removed at once */
-		if (list->flows[i].after == FLOW_NONE)
+	/* Most lists are sorted: then each flow becomes the first of its source, which is removed in one step. */
+	for (uint32_t i = list->count; i-- > 0;)
+		if (list->flows[i].waits == 0)
 			queue_flow(fabric, i, list->flows[i].start);
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++)
 		await_flow(&fabric->shards[fabric->endpoints[i].shard], &fabric->endpoints[i], i);

@@ -22,27 +22,6 @@
 
 /* ---- What it is given -------------------------------------------------------------------------------------------- */
 
-static int check_flows(const struct fabric_config *config, char *why, unsigned why_size)
-{
-	const struct flow_list *list = config->flows;
-	for (uint32_t i = 0; i < list->count; i++) {
-		const struct flow *flow = &list->flows[i];
-		if (flow->src >= config->network->endpoint_count || flow->dst >= config->network->endpoint_count)
-			return why_not(why, why_size, "flow %u: there is no endpoint %u", i,
-				flow->src >= config->network->endpoint_count ? flow->src : flow->dst);
-		if (flow->src == flow->dst)
-			return why_not(why, why_size, "flow %u: endpoint %u sends to itself", i, flow->src);
-		if (flow->bytes == 0 || flow->start < 0)
-			return why_not(why, why_size, "flow %u: no bytes, or a start before 0", i);
-		if (flow->traffic_class >= FABRIC_CLASSES)
-			return why_not(why, why_size, "flow %u: there is no class %u", i, flow->traffic_class);
-		if (flow->after != FLOW_NONE &&
-			(flow->after >= list->count || flow->after == i || list->flows[flow->after].src != flow->src))
-			return why_not(why, why_size, "flow %u: begins after a flow of another source, or none", i);
-	}
-	return 0;
-}
-
 /* Each flow is a connection, and an adapter has so many. */
 static int check_connections(const struct fabric_config *config, char *why, unsigned why_size)
 {
@@ -96,7 +75,7 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 		return why_not(why, why_size, "go-back-0 (transport.recovery) is for engines alone");
 	int rc = buffer_check(config, why, why_size);
 	if (rc == 0)
-		rc = check_flows(config, why, why_size);
+		rc = flow_list_check(config->flows, network->endpoint_count, why, why_size);
 	return rc ? rc : check_connections(config, why, why_size);
 }
 
@@ -145,19 +124,11 @@ static int open_shards(struct fabric *fabric)
 	return 0;
 }
 
-/* Flows that begin by themselves at their source, and those that wait for another's end at that one. */
-static int queue_flows(struct fabric *fabric)
+static int open_flows(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
 	for (uint32_t i = 0; i < list->count; i++)
-		fabric->flows[i] = (struct flow_state){ .first_waiting = FLOW_NONE, .result = { .fct = -1 } };
-	for (uint32_t i = list->count; i-- > 0;) {
-		const struct flow *flow = &list->flows[i];
-		if (flow->after == FLOW_NONE)
-			continue;
-		fabric->flows[i].next = fabric->flows[flow->after].first_waiting;
-		fabric->flows[flow->after].first_waiting = i;
-	}
+		fabric->flows[i] = (struct flow_state){ .waits_left = list->flows[i].waits, .result = { .fct = -1 } };
 	for (uint32_t i = 0; i < list->count; i++) {
 		int rc = endpoint_open_flow(fabric, i);
 		if (rc)
@@ -221,8 +192,10 @@ static int open_all(struct fabric *fabric)
 	if (rc == 0)
 		rc = round_trips_open(fabric);
 	if (rc == 0)
+		rc = operations_open(fabric);
+	if (rc == 0)
 		rc = endpoints_open(fabric);
-	return rc ? rc : queue_flows(fabric);
+	return rc ? rc : open_flows(fabric);
 }
 
 void fabric_end(struct fabric *fabric)
@@ -255,6 +228,7 @@ void fabric_end(struct fabric *fabric)
 	free(fabric->endpoints);
 	free(fabric->switches);
 	free(fabric->flows);
+	flow_followers_free(&fabric->followers);
 	free(fabric->shards);
 }
 

@@ -110,8 +110,8 @@ struct flow_state {
 	bool is_closed;
 	uint8_t quiet_turns; /* since it ended: engine_ends.c */
 	uint32_t src, dst;
-	uint32_t pieces_left;   /* work requests of an engine */
-	uint32_t first_waiting; /* flows that begin when this one ends, linked by `next` */
+	uint32_t pieces_left; /* work requests of an engine */
+	uint32_t waits_left;  /* flows that it waits for and that have not been heard of: operations.h */
 	uint32_t next,
 		first_child; /* starts.h, once it is known when it begins; `next` is closing.h's when it has ended */
 	struct flow_result result;
@@ -220,6 +220,7 @@ struct fabric {
 	uint32_t first_closing;
 	struct switch_state *switches;
 	struct flow_state *flows;
+	struct flow_followers followers;
 	struct shard *shards;
 	uint32_t shard_count;
 	vb_time window; /* the shortest way between two shards; 0: there is one shard */

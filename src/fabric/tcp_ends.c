@@ -354,6 +354,8 @@ static void take_segment(
 	if (taken.ack_count > 0)
 		set_delayed(shard, end, flow, false);
 	set_delayed(shard, end, flow, receiver->owed > 0);
+	if (taken.is_new && receiver->there == receiver->count)
+		operation_arrive(shard, flow);
 }
 
 static void end_flow(struct shard *shard, uint32_t flow)

@@ -72,7 +72,7 @@ static int read_csv(struct flow_list *list, struct text *text, uint32_t endpoint
 		int is_columns = is_first ? text_is_columns(text, line, "src,dst,bytes,start_ns") : 0;
 		if (is_columns > 0)
 			continue;
-		struct flow flow = { .after = FLOW_NONE };
+		struct flow flow = { 0 };
 		int error = is_columns ? is_columns : read_csv_flow(text, line, &flow);
 		if (!error)
 			error = flow_list_add_read(list, text, &flow, endpoints);
@@ -111,7 +111,7 @@ static int read_hpcc(struct flow_list *list, struct text *text, uint32_t endpoin
 	if (!span_take(&line, 0, &word) || !span_number(word, UINT32_MAX, &count) || line.length)
 		return text_wrong(text, "expected the number of flows, or \"src,dst,bytes,start\"");
 	for (uint64_t seen = 0; seen < count; seen++) {
-		struct flow flow = { .after = FLOW_NONE };
+		struct flow flow = { 0 };
 		if (!text_next(text, '#', &line))
 			return text_wrong(
 				text, "%u flows, yet the first line says %u", (unsigned)seen, (unsigned)count);
@@ -137,7 +137,7 @@ int flow_list_read_text(struct flow_list *list, struct text *text, uint32_t endp
 		    : is_number && !memchr(line.at, '>', line.length) ? read_hpcc(list, text, endpoints)
 								      : flow_list_read_htsim(list, text, endpoints);
 	if (error)
-		list->count = before;
+		flow_list_cut(list, before);
 	return error;
 }
 

@@ -130,7 +130,7 @@ static int read_pairs(
 static int read_flow(struct reading *reading, struct span pair, struct span *line)
 {
 	const struct text *text = reading->text;
-	struct flow flow = { .after = FLOW_NONE };
+	struct flow flow = { 0 };
 	uint64_t value[KEYS] = { 0 };
 	bool has[KEYS] = { false }, is_message = false;
 	if (!read_pair(pair, &flow))
@@ -314,7 +314,7 @@ static uint32_t find_firing(const struct ends *firing, uint32_t trigger, uint32_
 static int join(struct reading *reading)
 {
 	struct text *text = reading->text;
-	struct flow *flows = reading->list->flows;
+	const struct flow *flows = reading->list->flows;
 	if (reading->firing.count)
 		qsort(reading->firing.ends, reading->firing.count, sizeof(*reading->firing.ends), compare);
 	for (uint32_t i = 0; i < reading->waiting.count; i++) {
@@ -331,31 +331,22 @@ static int join(struct reading *reading)
 			return text_wrong(text,
 				"trigger %u is fired by endpoint %u: a flow can wait for one of its own source alone",
 				waiting->trigger, flows[firing].src);
-		flows[waiting->flow].after = firing;
+		if (flow_list_add_wait(reading->list, waiting->flow, firing, FLOW_ENDED))
+			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* Refuses flows that wait for each other. A flow that is known to begin is marked so; each is walked over but once. */
+/* Refuses flows that never begin, at the line of the first. */
 static int check_beginnings(struct reading *reading)
 {
-	const struct flow_list *list = reading->list;
-	uint32_t *walk =
-		calloc((size_t)(list->count - reading->first) + 1, sizeof(*walk)); /* the walk that came by; from 1 */
-	if (!walk)
-		return -ENOMEM;
-	int error = 0;
-	for (uint32_t i = 0; i < reading->waiting.count && !error; i++) {
-		uint32_t at = reading->waiting.ends[i].flow;
-		while (at != FLOW_NONE && walk[at - reading->first] == 0) {
-			walk[at - reading->first] = i + 1;
-			at = list->flows[at].after;
-		}
-		reading->text->line = reading->waiting.ends[i].line;
-		if (at != FLOW_NONE && walk[at - reading->first] == i + 1)
+	uint32_t stuck;
+	int error = flow_list_find_stuck(reading->list, &stuck);
+	for (uint32_t i = 0; i < reading->waiting.count && !error && stuck != FLOW_NONE; i++)
+		if (reading->waiting.ends[i].flow == stuck) {
+			reading->text->line = reading->waiting.ends[i].line;
 			error = text_wrong(reading->text, "flows that wait for each other");
-	}
-	free(walk);
+		}
 	return error;
 }
 

@@ -37,7 +37,6 @@ static struct flow new_flow(struct work *work, uint32_t src, uint32_t dst)
 		.dst = dst,
 		.bytes = work->workload->bytes,
 		.start = draw_start(work),
-		.after = FLOW_NONE,
 		.traffic_class = work->workload->traffic_class };
 }
 
@@ -99,11 +98,13 @@ static int add_all_to_all(struct work *work)
 	for (uint32_t round = 1; round < count && !error; round++)
 		for (uint32_t i = 0; i < count && !error; i++) {
 			struct flow flow = new_flow(work, i, (i + round) % count);
-			if (at_once && round > at_once) {
-				flow.after = first + (round - at_once - 1) * count + i;
+			const bool waits = at_once && round > at_once;
+			if (waits)
 				flow.start = 0;
-			}
 			error = flow_list_add(work->list, &flow);
+			if (!error && waits)
+				error = flow_list_add_wait(work->list, work->list->count - 1,
+					first + (round - at_once - 1) * count + i, FLOW_ENDED);
 		}
 	return error;
 }
@@ -267,7 +268,7 @@ int workload_add(struct flow_list *list, const struct workload *workload, uint32
 			(int)sizeof(workload->kind), workload->kind);
 	error = kind->add(&work);
 	if (error)
-		list->count = before;
+		flow_list_cut(list, before);
 	return error;
 }
 

@@ -109,12 +109,11 @@ static uint64_t most_open(const struct simulation *simulation, struct beginning 
 	const struct flow_list *list = &simulation->flows;
 	uint64_t count = 0, most = 0;
 
-	for (uint32_t i = 0; i < list->count; i++) {
-		if (list->flows[i].after == FLOW_NONE)
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->flows[i].waits == 0)
 			beginnings[count++] = (struct beginning){ list->flows[i].start, i };
-		else
-			is_followed[list->flows[i].after] = true;
-	}
+	for (uint32_t i = 0; i < list->wait_count; i++)
+		is_followed[list->waits[i].before] = true;
 	qsort(beginnings, count, sizeof(*beginnings), by_beginning);
 	for (uint64_t i = 0; i < count; i++) {
 		const uint32_t flow = beginnings[i].flow;

@@ -74,17 +74,10 @@ static void read_network(struct text *text)
 static void read_flows(struct text *text)
 {
 	struct flow_list list = { 0 };
-	if (!is_accepted(flow_list_read_text(&list, text, ENDPOINTS)))
-		require(list.count == 0);
-	for (uint32_t i = 0; i < list.count; i++) {
-		const struct flow *flow = &list.flows[i];
-		require(flow->src < ENDPOINTS && flow->dst < ENDPOINTS && flow->src != flow->dst && flow->bytes > 0);
-		require(flow->start >= 0);
-		uint32_t steps = 0;
-		for (uint32_t at = i; at != FLOW_NONE && steps < 1000; at = list.flows[at].after, steps++)
-			require(at < list.count && list.flows[at].src == flow->src);
-		require(steps <= list.count);
-	}
+	if (is_accepted(flow_list_read_text(&list, text, ENDPOINTS)))
+		require(flow_list_check(&list, ENDPOINTS, why, sizeof(why)) == 0);
+	else
+		require(list.count == 0 && list.wait_count == 0);
 	flow_list_free(&list);
 }
 

@@ -73,11 +73,9 @@ static void lanes__wait_each_for_themselves(void **state)
 		flow_list_add(&flows, &(struct flow){ .src = 0,
 					      .dst = i ? 1 : 2,
 					      .bytes = 1000000,
-					      .after = FLOW_NONE,
 					      .start = i * 50 * VB_US,
 					      .traffic_class = (uint8_t)i });
-	flow_list_add(
-		&flows, &(struct flow){ .src = 1, .dst = 0, .bytes = 1000000, .after = FLOW_NONE, .traffic_class = 0 });
+	flow_list_add(&flows, &(struct flow){ .src = 1, .dst = 0, .bytes = 1000000, .traffic_class = 0 });
 	struct fabric_config config = config_hpcc(&network, &flows);
 	config.ack_class = 1;
 	run(&config, &result);
@@ -101,8 +99,7 @@ static void nothing__is_ever_dropped(void **state)
 			flow_list_add(&flows, &(struct flow){ .src = k,
 						      .dst = k % 3 ? 319 - k % 2 : 160 + k,
 						      .bytes = 10000 + 100 * k,
-						      .traffic_class = (uint8_t)(k % profile.class_count),
-						      .after = FLOW_NONE });
+						      .traffic_class = (uint8_t)(k % profile.class_count) });
 		struct fabric_config config = config_hpcc(&network, &flows);
 		config.endpoint = (enum fabric_endpoint)(i / 6);
 		config.seed = i + 1;

@@ -99,7 +99,6 @@ static void another_class__does_not_hide_it(void **state)
 						      .dst = (i + k + 1) % SWITCHES,
 						      .bytes = 1000,
 						      .start = k * 4 * VB_US,
-						      .after = FLOW_NONE,
 						      .traffic_class = 1 });
 	}
 	struct fabric_config config = config_hpcc(&network, &flows);

@@ -103,7 +103,8 @@ static void host__delays_each_flow(void **state)
 	make_pair(&ideal, &(struct nic_profile){ .host_latency = 70 * VB_NS },
 		&(struct nic_profile){ .host_latency = VB_MS });
 	add_flow(&flows, 0, 1, 10000, 3 * VB_US);
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 10000, .start = VB_NS, .after = 0 });
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 10000, .start = VB_NS });
+	flow_list_add_wait(&flows, flows.count - 1, 0, FLOW_ENDED);
 	const vb_time takes = 70 * VB_NS + 11 * PACKET + 2 * ACK + ROUND + 70 * VB_NS;
 	for (enum fabric_endpoint endpoint = FABRIC_ENGINE; endpoint <= FABRIC_IDEAL; endpoint++) {
 		run_with(endpoint);

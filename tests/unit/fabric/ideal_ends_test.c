@@ -202,7 +202,8 @@ static void ideal__gives_up_when_nothing_is_heard(void **state)
 	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
 	network_set_fault(&network, 0, &(struct network_fault){ .down_at = 10 * VB_US, .up_at = VB_S * 1000 });
 	add_flow(&flows, 0, 1, 1000000, 0);
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1000, .after = 0 });
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1000 });
+	flow_list_add_wait(&flows, flows.count - 1, 0, FLOW_ENDED);
 	struct fabric_config config = config_ideal();
 	config.ack_timeout = VB_MS;
 	config.retry_count = 2;

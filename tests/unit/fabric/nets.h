@@ -52,9 +52,7 @@ static inline void make_star(
 static inline void add_flow(struct flow_list *list, uint32_t src, uint32_t dst, uint64_t bytes, vb_time start)
 {
 	assert_int_equal(
-		flow_list_add(list,
-			&(struct flow){ .src = src, .dst = dst, .bytes = bytes, .start = start, .after = FLOW_NONE }),
-		0);
+		flow_list_add(list, &(struct flow){ .src = src, .dst = dst, .bytes = bytes, .start = start }), 0);
 }
 
 /* As the reference runs have it: packets of 1,000 bytes, 1,048 on the wire, acks of 60, each packet acknowledged. */

@@ -323,11 +323,8 @@ static void pause__of_an_endpoint_stops_one_class(void **state)
 		network_add_endpoint(&network, 2, 0);
 		network_connect(&network, 2, network_switch_node(0), 1 * GBPS, VB_US);
 		assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-		flow_list_add(&flows, &(struct flow){ .src = 0,
-					      .dst = 2,
-					      .bytes = 1000000,
-					      .after = FLOW_NONE,
-					      .traffic_class = 3 }); /* 8 ms */
+		flow_list_add(
+			&flows, &(struct flow){ .src = 0, .dst = 2, .bytes = 1000000, .traffic_class = 3 }); /* 8 ms */
 		add_flow(&flows, 0, 1, 5000000, 0);
 		add_flow(&flows, 1, 0, 5000000, 0); /* its acks come from endpoint 0 too */
 		struct fabric_config config = config_hpcc(&network, &flows);
@@ -366,7 +363,6 @@ static void threads__change_nothing(void **state)
 					      .dst = i % 4 ? 319 : 160 + i,
 					      .bytes = 30000 + i,
 					      .start = i % 3 * 500 * VB_NS,
-					      .after = FLOW_NONE,
 					      .traffic_class = i % 2 });
 	struct fabric_config config = config_hpcc(&network, &flows);
 	config.ack_class = 2;

@@ -26,9 +26,7 @@ static void run_hpcc(void)
 
 static void add_flow_of_class(uint32_t src, uint32_t dst, uint64_t bytes, uint8_t traffic_class)
 {
-	flow_list_add(&flows,
-		&(struct flow){
-			.src = src, .dst = dst, .bytes = bytes, .after = FLOW_NONE, .traffic_class = traffic_class });
+	flow_list_add(&flows, &(struct flow){ .src = src, .dst = dst, .bytes = bytes, .traffic_class = traffic_class });
 }
 
 static void weights__share_a_port(void **state)

@@ -75,8 +75,10 @@ static void flow__begins_when_another_ends(void **state)
 {
 	make_star(&network, 3, 100 * GBPS, VB_US, &ideal);
 	add_flow(&flows, 0, 1, 5000, 3 * VB_US);
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 2, .bytes = 1000, .start = 10 * VB_US, .after = 0 });
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1000, .start = 0, .after = 1 });
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 2, .bytes = 1000, .start = 10 * VB_US });
+	flow_list_add_wait(&flows, 1, 0, FLOW_ENDED);
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1000, .start = 0 });
+	flow_list_add_wait(&flows, 2, 1, FLOW_ENDED);
 	struct fabric_config config = config_hpcc(&network, &flows);
 	run(&config, &result);
 	assert_int_equal(result.flows[0].start, 3 * VB_US);
@@ -300,9 +302,10 @@ static void nonsense__is_refused_and_named(void **state)
 	refuse("sends to itself");
 	add_flow(&flows, 0, 1, 0, 0);
 	refuse("no bytes");
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = 7 });
-	refuse("begins after");
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = FLOW_NONE, .traffic_class = 8 });
+	add_flow(&flows, 0, 1, 1, 0);
+	flow_list_add_wait(&flows, 0, 7, FLOW_ENDED);
+	refuse("flow 0 waits for flow 7");
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .traffic_class = 8 });
 	refuse("there is no class 8");
 	add_flow(&flows, 0, 1, 1ull << 50, 0);
 	refuse("32 TiB");
@@ -344,15 +347,21 @@ static void flow__to_where_no_path_leads_is_refused(void **state)
 	refuse("flow 0: no path leads from endpoint 0 to endpoint 1");
 }
 
-/* Who waits for one that waits for him never begins. */
+/* A flow that fails before it arrives lets nothing begin. */
 static void nothing_left_to_happen__is_an_end(void **state)
 {
 	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = 1 });
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = 0 });
+	network_set_fault(&network, 0, &(struct network_fault){ .down_at = 0, .up_at = VB_S * 1000 });
+	add_flow(&flows, 0, 1, 1000, 0);
+	add_flow(&flows, 1, 0, 1000, 0);
+	flow_list_add_wait(&flows, 1, 0, FLOW_ARRIVED);
 	struct fabric_config config = config_hpcc(&network, &flows);
+	config.ack_timeout = VB_US;
+	config.retry_count = 1;
 	run(&config, &result);
 	assert_int_equal(result.end, FABRIC_IDLE);
+	assert_int_equal(result.flows_failed, 1);
+	assert_int_equal(result.flows[1].fct, -1);
 }
 
 static void every_end__has_a_text(void **state)

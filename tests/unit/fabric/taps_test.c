@@ -35,7 +35,7 @@ static int set_up(void **state)
 {
 	const struct switch_profile profile = { .class_count = 1 };
 	const struct nic_profile nic = { 0 };
-	const struct flow flow = { .src = 0, .dst = 1, .bytes = FLOW_BYTES, .after = FLOW_NONE };
+	const struct flow flow = { .src = 0, .dst = 1, .bytes = FLOW_BYTES };
 	char why[200];
 	uint32_t profile_index = network_add_profile(&network, &profile), nic_index = network_add_nic(&network, &nic);
 	network_add_switch(&network, profile_index, 0, NETWORK_NONE);

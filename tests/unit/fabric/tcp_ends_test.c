@@ -158,9 +158,7 @@ static void pauses__hold_what_they_name(void **state)
 		.classes = { { .is_lossless = true }, { .is_lossless = true } } };
 	make_star(&network, 5, 100 * GBPS, VB_US, &pfc);
 	for (uint32_t i = 0; i < 4; i++)
-		flow_list_add(&flows,
-			&(struct flow){
-				.src = i, .dst = 4, .bytes = 1000000, .after = FLOW_NONE, .traffic_class = i % 2 });
+		flow_list_add(&flows, &(struct flow){ .src = i, .dst = 4, .bytes = 1000000, .traffic_class = i % 2 });
 	for (uint32_t batch = 1; batch <= 4; batch *= 4) {
 		struct fabric_config config = config_tcp();
 		config.ack_class = 1;
@@ -221,7 +219,8 @@ static void flow__fails_when_nothing_gets_through(void **state)
 	make_star(&network, 2, 100 * GBPS, VB_US, &ideal);
 	network_set_fault(&network, 0, &(struct network_fault){ .down_at = 1, .up_at = VB_S * 10000 });
 	add_flow(&flows, 0, 1, 100000, VB_US);
-	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1000, .after = 0 });
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 1, .bytes = 1000 });
+	flow_list_add_wait(&flows, flows.count - 1, 0, FLOW_ENDED);
 	struct fabric_config config = config_tcp();
 	run(&config, &result);
 	assert_int_equal(result.end, FABRIC_DONE);

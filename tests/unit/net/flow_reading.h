@@ -51,7 +51,12 @@ static inline void is_flow(uint32_t i, uint32_t src, uint32_t dst, uint64_t byte
 	assert_int_equal(flow->dst, dst);
 	assert_int_equal(flow->bytes, bytes);
 	assert_int_equal(flow->start, start);
-	assert_int_equal(flow->after, after);
+	assert_int_equal(flow->waits, after != FLOW_NONE);
+	for (uint32_t k = 0; k < list.wait_count; k++)
+		if (list.waits[k].flow == i) {
+			assert_int_equal(list.waits[k].before, after);
+			assert_int_equal(list.waits[k].event, FLOW_ENDED);
+		}
 }
 
 /* Every beginning of a good file, and every byte of it changed: an answer, whatever it is. */
@@ -66,7 +71,7 @@ static inline void survived(const char *good)
 			changed[i] = (char)byte;
 			read_bytes(changed, length);
 		}
-		list.count = 0;
+		flow_list_cut(&list, 0);
 	}
 }
 

@@ -43,7 +43,7 @@ static void incast__has_senders_from_0_on_but_the_target(void **state)
 		assert_int_equal(flow->dst, 2);
 		assert_int_equal(flow->bytes, 500);
 		assert_int_equal(flow->start, 7);
-		assert_int_equal(flow->after, FLOW_NONE);
+		assert_int_equal(flow->waits, 0);
 		assert_int_equal(flow->traffic_class, 3);
 	}
 	workload.senders = 0;
@@ -97,7 +97,7 @@ static void permutation__is_any_derangement_as_likely(void **state)
 static bool are_equal(const struct flow *a, const struct flow *b)
 {
 	return a->src == b->src && a->dst == b->dst && a->bytes == b->bytes && a->start == b->start &&
-	       a->after == b->after && a->traffic_class == b->traffic_class;
+	       a->waits == b->waits && a->traffic_class == b->traffic_class;
 }
 
 static uint32_t differences(const struct flow *a, const struct flow *b, uint32_t count)
@@ -142,7 +142,7 @@ static void all_to_all__is_shifted(void **state)
 	for (uint32_t i = 0; i < 20; i++) {
 		assert_int_equal(list.flows[i].src, i % 5);
 		assert_int_equal(list.flows[i].dst, (i % 5 + i / 5 + 1) % 5);
-		assert_int_equal(list.flows[i].after, FLOW_NONE);
+		assert_int_equal(list.flows[i].waits, 0);
 	}
 }
 
@@ -153,12 +153,14 @@ static void all_to_all__has_so_many_at_once(void **state)
 	for (uint32_t i = 0; i < list.count; i++) {
 		const struct flow *flow = &list.flows[i];
 		if (i < 16) {
-			assert_int_equal(flow->after, FLOW_NONE);
+			assert_int_equal(flow->waits, 0);
 			assert_int_equal(flow->start, VB_US);
 			continue;
 		}
-		assert_int_equal(flow->after, i - 16);
-		assert_int_equal(list.flows[flow->after].src, flow->src);
+		assert_int_equal(flow->waits, 1);
+		assert_int_equal(list.waits[i - 16].flow, i);
+		assert_int_equal(list.waits[i - 16].before, i - 16);
+		assert_int_equal(list.flows[i - 16].src, flow->src);
 		assert_int_equal(flow->start, 0);
 	}
 	teardown(NULL);
@@ -262,7 +264,8 @@ static void workloads__may_be_added_to_each_other(void **state)
 	make(&first, 4, 1);
 	assert_int_equal(workload_add(&list, &second, 4, 1, why, sizeof(why)), 0);
 	assert_int_equal(list.count, 4 + 12);
-	assert_int_equal(list.flows[8].after, 4);
+	assert_int_equal(list.waits[0].flow, 8);
+	assert_int_equal(list.waits[0].before, 4);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, teardown)

@@ -241,7 +241,7 @@ static void telemetry__is_not_there_without_switches(void **state)
 	network_connect(&simulation->network, 0, 1, 100000000000, VB_US);
 	assert_int_equal(network_finish(&simulation->network, why, sizeof(why)), 0);
 	simulation->flows.count = 1;
-	simulation->flows.flows[0] = (struct flow){ .src = 0, .dst = 1, .bytes = 1, .after = FLOW_NONE };
+	simulation->flows.flows[0] = (struct flow){ .src = 0, .dst = 1, .bytes = 1 };
 	warnings_find(simulation);
 	assert_int_equal(simulation->warnings.count, 1);
 	assert_non_null(strstr(simulation->warnings.texts[0],
