@@ -1,7 +1,7 @@
-/* Shared buffers. A class of an ingress port has a reserve, then shares: as long as its share is below alpha times
- * what is free of the shared room. A lossless class that reaches that is paused, and what still comes goes into its
- * headroom; a lossy one is bounded where it waits, by the same rule. The packet that reaches the threshold is taken:
- * that is why a largest packet of each lossless class is kept aside. */
+/* Shared buffers. A class of an ingress port has a reserve, then shares: its share may grow to alpha times the free
+ * part of the shared room. A lossless class that reaches this is paused, and what still arrives goes into its headroom;
+ * a lossy class is bounded by the same rule in the output queue. The packet that reaches the threshold is still taken,
+ * so the room of a largest packet is set aside for each lossless class. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/buffer.h"
@@ -22,7 +22,7 @@ uint32_t buffer_alpha(
 	if (profile->alpha_bits_per_second)
 		alpha = alpha * (double)network->links[link].bits_per_second / (double)profile->alpha_bits_per_second;
 	uint32_t units = (uint32_t)((alpha < most ? alpha : most) * 1024 + 0.5);
-	return alpha > 0 && units == 0 ? 1 : units; /* 0 is no bound */
+	return alpha > 0 && units == 0 ? 1 : units; /* 0 would mean no bound */
 }
 
 uint32_t buffer_largest_packet(const struct fabric_config *config)
@@ -41,7 +41,7 @@ uint64_t buffer_headroom(const struct fabric_config *config, uint32_t link)
 	return profile->headroom_bytes ? profile->headroom_bytes : pfc_headroom(config, link);
 }
 
-/* What all ports of a switch keep aside for themselves. */
+/* The room that the ports of a switch set aside, in total. */
 static uint64_t kept_aside(const struct fabric_config *config, uint32_t at_switch)
 {
 	const struct network *network = config->network;
@@ -78,13 +78,13 @@ uint64_t buffer_shared(const struct fabric_config *config, uint32_t at_switch)
 	return kept < profile->buffer_bytes ? profile->buffer_bytes - kept : 0;
 }
 
-/* Of times after which something happens again, and that a frame can say. */
+/* Of intervals after which an event repeats, and which a frame must be able to carry. */
 static bool is_out_of_bounds(vb_time span)
 {
 	return span != 0 && (span < VB_US || span >= (vb_time)1 << 48);
 }
 
-/* A class is the same at both ends of a link where one of them stops it. */
+/* Where one end of a link stops classes of the other, both have the same number of classes. */
 static int check_classes(const struct network *network, char *why, unsigned why_size)
 {
 	for (uint32_t i = 0; i < network->link_count; i++) {
@@ -259,7 +259,7 @@ bool buffer_admit(struct shard *shard, uint32_t number, const struct packet *pac
 	struct ingress *ingress = fabric->ingresses[packet->in_link];
 	const uint8_t class = port_class(port, packet);
 	const uint32_t bytes = packet->wire_bytes;
-	if (port->profile->flow_control == FLOW_CREDITS) /* who sent it knew that there is room */
+	if (port->profile->flow_control == FLOW_CREDITS) /* the sender had credits for it */
 		return true;
 	if (pfc_is_lossless(port->profile, class))
 		return admit_lossless(fabric, ingress, class, bytes);

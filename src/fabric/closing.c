@@ -1,5 +1,5 @@
-/* See closing.h. Two lists, linked by the flows' `next`: what ended since the generation began, in each shard, and what
- * had ended before. */
+/* See closing.h. Flows are in two lists, linked by `next`: those that ended in this generation, in each shard, and
+ * those that had ended before it. */
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
 
@@ -23,7 +23,7 @@ static void push(struct fabric *fabric, uint32_t *list, uint32_t flow)
 	*list = flow;
 }
 
-/* Those that may not be closed yet are looked at again when this generation is gone. */
+/* Flows that may not be closed yet are tried again when this generation is gone. */
 static uint32_t close_all(struct fabric *fabric)
 {
 	uint32_t stay = FLOW_NONE;

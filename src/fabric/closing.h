@@ -1,17 +1,17 @@
-/* Flows that have ended: their connections are closed, and the memory is used again, once nothing is under way that is
- * theirs.
+/* Flows that have ended: once none of a flow's packets is under way, its connection is closed and its memory is used
+ * again.
  *
- * Packets are of two generations, and only those of the newer leave. When the last of the older has arrived or was
- * lost the next generation begins: then of a flow that had ended before the newer one began nothing is under way,
- * however the network delays, doubles or loses packets. It is looked for that while no shard runs, so the time of it is
- * the same for all numbers of threads. Answers to these packets may be under way still: close_flow says so, and is
- * asked again at the next generation. */
+ * Packets are of two generations, and only packets of the newer one leave. When the last of the older has arrived or is
+ * lost, the next generation begins. Of a flow that had ended before the newer generation began, nothing is under way
+ * then, however the network delays, duplicates or loses packets. This is checked while no shard runs, so it happens at
+ * the same time with any number of threads. Answers to these packets may still be under way: close_flow says so, and is
+ * called again at the next generation. */
 #ifndef FABRIC_CLOSING_H
 #define FABRIC_CLOSING_H
 
 #include "fabric/state.h"
 
-void closing_add(struct shard *shard, uint32_t flow); /* it has ended, in its source's shard */
-void closing_advance(struct fabric *fabric);          /* no shard runs */
+void closing_add(struct shard *shard, uint32_t flow); /* a flow has ended, in its source's shard */
+void closing_advance(struct fabric *fabric);          /* called while no shard runs */
 
 #endif

@@ -11,7 +11,7 @@ void credits_open(struct fabric *fabric, uint32_t number)
 		port->queues[lane].blocks_granted = to->credit_bytes / CREDIT_BLOCK;
 }
 
-/* What was sent, the sender says with each of his messages: so the receiver's count comes right. */
+/* A sender repeats in each of its messages how much it has sent, so the receiver's count becomes right again. */
 void credits_return(struct fabric *fabric, uint32_t number, const struct packet *packet)
 {
 	struct port *port = fabric->ports ? fabric->ports[number] : NULL;

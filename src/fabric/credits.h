@@ -1,5 +1,5 @@
-/* InfiniBand's flow control: a lane sends what there is room for, and is told as room is made. InfiniBand, 7.9.
- * Room is counted in blocks since the beginning, so that a message says all that those before it said. */
+/* InfiniBand's flow control (InfiniBand, 7.9): a lane sends when the receiver has room, and is told when room is freed.
+ * Room is counted in blocks since the beginning, so each message includes all that earlier ones said. */
 #ifndef FABRIC_CREDITS_H
 #define FABRIC_CREDITS_H
 
@@ -22,12 +22,12 @@ static inline void credits_take(struct port_queue *queue, const struct packet *p
 	queue->blocks_sent += credits_of(packet->wire_bytes);
 }
 
-void credits_return(
-	struct fabric *fabric, uint32_t link, const struct packet *packet); /* it took no room: it was lost */
-void credits_open(struct fabric *fabric, uint32_t link);                    /* of a port: what it is granted at first */
-void credits_give(struct shard *shard, uint32_t in_link, uint8_t lane, uint32_t wire_bytes); /* there is room again */
+void credits_return(struct fabric *fabric, uint32_t link,
+	const struct packet *packet);                    /* the packet was lost, so it took no room */
+void credits_open(struct fabric *fabric, uint32_t link); /* what a port may send at first */
+void credits_give(struct shard *shard, uint32_t in_link, uint8_t lane, uint32_t wire_bytes); /* room was freed */
 uint64_t credits_granted(
-	const struct fabric *fabric, uint32_t link, uint8_t lane); /* to who sends to this port's switch */
+	const struct fabric *fabric, uint32_t link, uint8_t lane); /* for the sender to this port's switch */
 void credits_on_frame(struct shard *shard, uint32_t link, const struct frame *frame);
 
 #endif

@@ -1,13 +1,13 @@
-/* See deadlock.h. A class of a link that is held waits for what it has sent to leave the switch at the other end. It
- * is alive if some of that is in a class that is, or if word for it to go on is due or under way, which the other end
- * knows; what is left when all that are alive are known waits only for its like: who is paused is let go on only when
- * something of his own has left. */
+/* See deadlock.h. A class of a link that is stopped waits until packets that it has sent leave the switch at the other
+ * end. It is alive if some of these are in a class that is alive, or if a resume or credit for it is due or under way,
+ * which the other end knows. When all that are alive are known, the others wait only for each other: a paused class may
+ * continue only when some of its own packets have left. */
 #include <stdlib.h>
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
 #include "fabric/deadlock.h"
 
-/* A class of a link is one of many places. */
+/* The index of a link's class. */
 static uint32_t place_of(uint32_t link, uint8_t class)
 {
 	return link * FABRIC_CLASSES + class;
@@ -23,10 +23,10 @@ static uint8_t class_of(uint32_t place)
 
 struct search {
 	struct fabric *fabric;
-	uint8_t *dead;   /* masks of classes, by link: those held that are not known to be alive */
-	uint64_t *stuck; /* by place: what of it lies at the other end, in queues that are not known to be alive */
-	uint32_t *next;  /* by dead place: one that it waits for */
-	uint32_t *news;  /* places known to be alive, whose queues have not been looked at */
+	uint8_t *dead;   /* masks of classes, by link: stopped, and not known to be alive */
+	uint64_t *stuck; /* by place: its packets at the other end that are in queues not known to be alive */
+	uint32_t *next;  /* by dead place: one of those that it waits for */
+	uint32_t *news;  /* places newly known to be alive, whose queues are not examined yet */
 	uint32_t news_count;
 };
 
@@ -37,7 +37,7 @@ static const struct shard *part_of(const struct fabric *fabric, uint32_t link)
 						       : fabric->endpoints[network_index(from)].shard];
 }
 
-/* ---- Who is held ------------------------------------------------------------------------------------------------- */
+/* ---- Which classes are stopped ----------------------------------------------------------------------------------- */
 
 static bool has_credit(const struct shard *shard, uint32_t link, uint8_t class)
 {
@@ -47,7 +47,7 @@ static bool has_credit(const struct shard *shard, uint32_t link, uint8_t class)
 	return queue->blocks_sent + wanted <= ingress->classes[class].blocks_freed;
 }
 
-/* And nothing frees it that has been said, or is sure to happen. */
+/* And nothing that was sent, or is sure to happen, frees it. */
 static bool is_held(const struct fabric *fabric, uint32_t link, uint8_t class)
 {
 	const struct shard *shard = part_of(fabric, link);
@@ -80,7 +80,7 @@ static bool find_held(struct search *search)
 	return is_any;
 }
 
-/* ---- Who is alive ------------------------------------------------------------------------------------------------ */
+/* ---- Which classes are alive ------------------------------------------------------------------------------------- */
 
 static bool is_dead(const struct search *search, uint32_t place)
 {
@@ -93,7 +93,7 @@ static void say_alive(struct search *search, uint32_t place)
 	search->news[search->news_count++] = place;
 }
 
-/* Where the packet came from, if somebody may be stopped there. */
+/* The place that a packet came from, if it can be stopped. */
 static bool find_sender(const struct fabric *fabric, const struct packet *packet, uint32_t *place, uint64_t *amount)
 {
 	const struct port *from = fabric->ports[packet->in_link];
@@ -143,7 +143,7 @@ static void free_sender(struct search *search, uint32_t queue, uint32_t sender, 
 		say_alive(search, sender);
 }
 
-/* Blocks on the wire, whose credit comes back if they can leave. */
+/* Blocks on the wire: their credits return if they can leave. */
 static bool is_under_way(const struct search *search, uint32_t place)
 {
 	const struct fabric *fabric = search->fabric;
@@ -155,7 +155,7 @@ static bool is_under_way(const struct search *search, uint32_t place)
 	return not_back > search->stuck[place];
 }
 
-/* Queues that nobody holds, and who is held for nothing that is there. */
+/* Starts with queues that nothing stops, and with classes none of whose packets are at the other end. */
 static void find_alive(struct search *search)
 {
 	const struct fabric *fabric = search->fabric;
@@ -185,7 +185,7 @@ static void link_sender(struct search *search, uint32_t queue, uint32_t sender, 
 		search->next[sender] = queue;
 }
 
-/* Gives a hash of who is in it and of what has left there. */
+/* Returns a hash of the cycle's places and of how much has left them. */
 static uint64_t take_cycle(struct search *search, uint32_t first)
 {
 	struct fabric *fabric = search->fabric;
@@ -202,7 +202,7 @@ static uint64_t take_cycle(struct search *search, uint32_t first)
 	return hash ? hash : 1;
 }
 
-/* Who is dead waits for one that is too: whoever follows comes to a cycle. */
+/* A dead place waits for another dead place, so following them leads to a cycle. */
 static uint64_t follow(struct search *search)
 {
 	const struct fabric *fabric = search->fabric;
@@ -211,7 +211,7 @@ static uint64_t follow(struct search *search)
 		if (!search->dead[link])
 			continue;
 		uint32_t place = place_of(link, (uint8_t)__builtin_ctz(search->dead[link]));
-		while (search->stuck[place]) { /* says from here on who has been there */
+		while (search->stuck[place]) { /* from here on it says which walk has visited the place */
 			search->stuck[place] = 0;
 			place = search->next[place];
 		}
@@ -231,7 +231,7 @@ static bool allocate(struct search *search)
 	return search->stuck && search->next && search->news && search->fabric->cycle;
 }
 
-/* A hash of a cycle; 0: there is none, or no memory to look. */
+/* A hash of a cycle; 0: there is none, or no memory to search. */
 static uint64_t find_cycle(struct fabric *fabric)
 {
 	struct search search = { .fabric = fabric, .dead = calloc(fabric->network->link_count, 1) };

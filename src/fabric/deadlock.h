@@ -1,4 +1,4 @@
-/* Ports that wait for each other in a cycle, and will for ever. */
+/* Finds ports that wait for each other in a cycle, for ever. */
 #ifndef FABRIC_DEADLOCK_H
 #define FABRIC_DEADLOCK_H
 
@@ -6,9 +6,9 @@
 
 #define DEADLOCK_PATIENCE VB_MS
 
-/* Looked for between windows, at most once in so long. True: there was a cycle the last time, and nothing in it has
- * moved since; or is_still, as nothing at all happens for as long. Then fabric->cycle are its links. One that a
- * watchdog will free is none. */
+/* Searches between windows, at most once in a while. True: the previous search found a cycle and nothing in it has
+ * moved since; or is_still (nothing at all happens for as long) and there is a cycle. Then fabric->cycle has its links.
+ * A cycle that a watchdog will break does not count. */
 bool deadlock_is_found(struct fabric *fabric, vb_time now, bool is_still);
 
 #endif

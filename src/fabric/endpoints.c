@@ -1,5 +1,5 @@
-/* Endpoints: a wire that asks for the next packet when the last has left, so that what leaves next is decided at the
- * last moment; a timer; flows that begin. What decides is an engine, or what stands for one (endpoint.h).
+/* Endpoints: a wire that asks for the next packet when the last has left, so that the next packet is chosen at the last
+ * moment; and a timer. An engine, or its substitute, decides what to send (endpoint.h). operations.c begins flows.
  * Holds: an endpoint that has something to send, or to do at a time, is in the calendar. */
 #include "net/chance.h"
 #include "fabric/endpoint.h"
@@ -135,8 +135,8 @@ static void send_next(struct shard *shard, struct endpoint *endpoint, uint32_t n
 		await_wire(shard, endpoint, number);
 }
 
-/* A paced one asks for a time soon, then for its timeout again, and so on: the event for that is there still. It may
- * be early by now. */
+/* A paced flow asks for an early time, then for its timeout again, and so on: an event for the timeout is then in the
+ * calendar already. `at` may be in the past by now. */
 static void set_timer(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	struct vb_deadline deadline = shard->fabric->kind->deadline(shard, endpoint);
@@ -189,7 +189,7 @@ void endpoint_ask_for_flow(const struct shard *shard, uint32_t number, uint32_t 
 		fabric->kind->ask_for_flow(&fabric->endpoints[number], &shard->headers[index]);
 }
 
-/* Something has come, or is due. */
+/* Something has arrived, or is due. */
 static void rouse(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	if (endpoint->is_waking)
@@ -255,7 +255,7 @@ void endpoint_on_timer(struct shard *shard, uint32_t number)
 	if (endpoint->spare_at == shard->now)
 		endpoint->spare_at = 0;
 	if (!endpoint->is_armed || endpoint->armed_for != shard->now)
-		return; /* an earlier one has done it */
+		return; /* an earlier event has done it */
 	endpoint->is_armed = false;
 	if (endpoint->sleeps) {
 		rouse(shard, endpoint, number);

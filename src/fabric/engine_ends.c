@@ -1,5 +1,5 @@
-/* Endpoints that are engines: the one that ships, held as a live process holds it, with phantom memory and a QP at
- * each end of a flow. */
+/* Endpoints that are engines: the product's own engine, held as a live process holds it, with phantom memory and a QP
+ * at each end of a flow. */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
@@ -12,14 +12,14 @@
 
 #define REGION_BASE  (1ull << 20)
 #define REGION_BYTES (1ull << 40)
-/* Of a packet amid a message, on the wire beside its payload: what goes before and after a frame, Ethernet's header
- * and FCS, IPv4, UDP, BTH, ICRC. */
+/* The wire bytes of a middle packet beside its payload: preamble and gap, Ethernet's header and FCS, IPv4, UDP, BTH,
+ * ICRC. */
 #define ETHERNET_OVERHEAD (8 + 12 + 14 + 4 + 20 + 8 + 12 + 4)
-#define LANE_LINES        6 /* that each packet looks at: engine/lane.h */
-/* Of generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
- * that acks with a mark brought. */
+#define LANE_LINES        6 /* of struct vb_lane that each packet uses: engine/lane.h */
+/* In generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
+ * for marked acks. */
 #define QUIET_TURNS 3
-#define PIECE_BYTES (1u << 30) /* of a flow, by one work request */
+#define PIECE_BYTES (1u << 30) /* of a flow, per work request */
 
 static uint32_t endpoint_of(const struct vb_gid *gid)
 {
@@ -52,7 +52,7 @@ static struct vb_lane_config lane_in_nic(const struct fabric *fabric, const stru
 	return lane;
 }
 
-/* Whose line's rate is not known there. */
+/* A process behind sockets does not know its line's rate. */
 static struct vb_lane_config lane_behind_sockets(const struct fabric *fabric)
 {
 	const struct fabric_config *config = fabric->config;
@@ -81,7 +81,8 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	lane.restarts_messages = config->restarts_messages;
 	if (config->acks_tell_marks)
 		lane.cnps.scope = VB_CNP_NEVER;
-	struct vb_cq_config cq = { .capacity = 1, .ignore_overrun = false }; /* it grows with what is open */
+	struct vb_cq_config cq = { .capacity = 1,
+		.ignore_overrun = false }; /* it grows with the number of open work requests */
 	struct vb_mr_config mr = { .iova = REGION_BASE,
 		.length = REGION_BYTES,
 		.kind = &vb_memory_phantom,
@@ -100,7 +101,7 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	return rc;
 }
 
-/* Room for the flows of each endpoint, one behind the other. */
+/* Makes room for the flows of each endpoint, one endpoint after the other. */
 static int open_connections(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
@@ -116,7 +117,7 @@ static int open_connections(struct fabric *fabric)
 		struct engine_end *end = &fabric->endpoints[i].engine;
 		end->first_connection = first;
 		first += end->connection_count;
-		end->connection_count = 0; /* until they are there */
+		end->connection_count = 0; /* counts up as flows are opened */
 	}
 	return 0;
 }
@@ -208,7 +209,7 @@ static int create_qp(const struct fabric *fabric, uint32_t endpoint, uint16_t in
 	return vb_qp_create(its->engine.lane, &config, qp);
 }
 
-/* As processes learn it from each other's brokers. */
+/* As processes learn about each other from their brokers. */
 static void introduce(const struct fabric *fabric, uint32_t endpoint, uint32_t peer)
 {
 	const struct vb_peer_facts facts = { .is_verbena = true, .receive_buffer = fabric->config->receive_buffer };
@@ -217,13 +218,11 @@ static void introduce(const struct fabric *fabric, uint32_t endpoint, uint32_t p
 		vb_lane_set_peer(fabric->endpoints[endpoint].engine.lane, &gid, &facts);
 }
 
-/* ---- Connections
- * ---------------------------------------------------------------------------------------------------- A flow's QPs
- * have the numbers that they would have if all had been made at the beginning, in the order of flows. Each is made
- * when it has its first packet to send, or that is there, in the shard of its endpoint; behind sockets all are at the
- * beginning, for there those that are connected to a peer share what it can take. */
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
 
-/* Of the lane, which gives the numbers one by one. */
+/* The lane gives out numbers one by one. A flow's QPs have the numbers that they would have if all had been made at the
+ * beginning, in the order of the flows. Each QP is made for its first packet, to send or received, in the shard of its
+ * endpoint. Behind sockets all are made at the beginning, since the connections to a peer share what it can receive. */
 static uint16_t take_index(struct fabric *fabric, uint32_t endpoint, uint32_t flow)
 {
 	struct engine_end *end = &fabric->endpoints[endpoint].engine;
@@ -244,7 +243,7 @@ static int open_requester(const struct fabric *fabric, uint32_t number)
 			    number_of(state->responder_index));
 }
 
-/* All that is open may complete at one moment: flows fail together. */
+/* All open work requests may complete at once: flows fail together. */
 static bool make_room_for_completions(struct shard *shard, struct endpoint *endpoint, uint32_t pieces)
 {
 	const uint32_t capacity = vb_cq_capacity(endpoint->engine.cq);
@@ -256,8 +255,8 @@ static bool make_room_for_completions(struct shard *shard, struct endpoint *endp
 	return !shard->is_out_of_memory;
 }
 
-/* A flow whose arrival is waited for ends with an immediate, for which its destination has a receive request: so the
- * engine tells of it there, as it tells programs. */
+/* A flow whose arrival is awaited ends with an immediate, for which its destination has posted a receive request. So
+ * the engine reports the arrival there, as it does to programs. */
 static int expect_arrival(struct fabric *fabric, uint32_t number)
 {
 	const struct vb_recv_wr wr = { .wr_id = number };
@@ -303,7 +302,8 @@ static uint16_t index_at(const struct fabric *fabric, uint32_t endpoint, uint32_
 	return state->dst == endpoint ? state->responder_index : state->requester_index;
 }
 
-/* The flow to that QP of the endpoint, or FLOW_NONE. Numbers are in a row, but that a few are nobody's. */
+/* The flow to this QP of the endpoint, or FLOW_NONE. Numbers are consecutive, apart from a few that are not given out.
+ */
 static uint32_t flow_to(const struct fabric *fabric, uint32_t endpoint, uint32_t qpn)
 {
 	const struct engine_end *end = &fabric->endpoints[endpoint].engine;
@@ -318,7 +318,7 @@ static uint32_t flow_to(const struct fabric *fabric, uint32_t endpoint, uint32_t
 	return found->dst == endpoint && found->responder_index == (uint16_t)qpn ? flows[at] : FLOW_NONE;
 }
 
-/* What comes for a QP that there is not: the first packet of a flow that gets through, or an answer to one that is
+/* A packet for a QP that does not exist: the first packet of a flow to get through, or an answer to a flow that is
  * over. */
 static void expect(struct shard *shard, uint32_t endpoint, uint32_t qpn)
 {
@@ -343,7 +343,7 @@ static bool close_flow(struct fabric *fabric, uint32_t number)
 {
 	struct flow_state *flow = &fabric->flows[number];
 	if (is_behind_sockets(fabric))
-		return true; /* they stay */
+		return true; /* they stay open */
 	flow->quiet_turns = is_quiet(flow) ? flow->quiet_turns + 1 : 0;
 	if (flow->quiet_turns < QUIET_TURNS)
 		return false;
@@ -410,7 +410,7 @@ static uint32_t flow_of(const struct shard *shard, const struct vb_qp *qp)
 	return (uint32_t)((const struct flow_state *)vb_qp_user(qp) - shard->fabric->flows);
 }
 
-/* A NIC decides on each packet when the wire is free; a process hands over what it has. */
+/* A NIC decides on each packet when the wire is free; a process hands over all that it has. */
 static bool fill_batch(struct shard *shard, struct endpoint *endpoint)
 {
 	const unsigned budget = is_behind_sockets(shard->fabric) ? VB_BATCH_PACKETS : 1;
@@ -547,7 +547,7 @@ static uint64_t executed(const struct fabric *fabric)
 	       lane_counter(fabric, VB_DROP_OUT_OF_ORDER) - lane_counter(fabric, VB_OUT_OF_ORDER);
 }
 
-/* At its rate, with all its retries: by then a packet has got on or its flow has failed. */
+/* A packet's time at the flow's rate, with all retries: by then it has made progress or the flow has failed. */
 static vb_time slowest(const struct fabric *fabric)
 {
 	const struct fabric_config *config = fabric->config;
@@ -561,8 +561,8 @@ static vb_time slowest(const struct fabric *fabric)
 			rate = account.rate;
 	}
 	const vb_time paced = rate ? (vb_time)(bytes * VB_S / rate) : 0;
-	const vb_time timeout =
-		(is_behind_sockets(fabric) ? 5 : 2) * config->ack_timeout; /* there the first may be four long */
+	const vb_time timeout = (is_behind_sockets(fabric) ? 5 : 2) *
+				config->ack_timeout; /* behind sockets the first timeout may be four times as long */
 	return paced > timeout ? paced : timeout;
 }
 

@@ -37,7 +37,7 @@ void events_deinit(struct events *events)
 
 /* ---- Today ------------------------------------------------------------------------------------------------------- */
 
-/* Most belong near the end, for they are soon. */
+/* Most events go near the end, as they are soon. */
 static void add_today(struct events *events, const struct event *event)
 {
 	if (!grow_by_one(&events->today, &events->today_room, events->today_count, sizeof(*event))) {
@@ -51,7 +51,7 @@ static void add_today(struct events *events, const struct event *event)
 	today[at] = *event;
 }
 
-/* By shrinking gaps (Ciura's): a day has a handful of events, but all flows may begin at one moment. */
+/* A Shell sort with Ciura's gaps: a day has few events, but all flows may begin at one moment. */
 static void sort_today(struct events *events)
 {
 	static const uint32_t gaps[] = { 1750, 701, 301, 132, 57, 23, 10, 4, 1 };
@@ -137,7 +137,7 @@ void events_add(struct events *events, vb_time at, uint64_t key)
 		add_beyond(events, &event);
 }
 
-/* The first day after today that has something; false: none of the year. */
+/* The first day after today with an event; false: the rest of the year has none. */
 static bool find_day(const struct events *events, uint64_t *found)
 {
 	uint64_t first = (events->day + 1) % DAYS;
@@ -169,7 +169,7 @@ static void look_ahead(struct events *events)
 	look_at(events, find_day(events, &day) ? events->days[day % DAYS] : (uint32_t)NO_NODE);
 }
 
-/* The next day that has something begins, and what comes within its year moves into it. */
+/* Begins the next day that has events, and moves events that are now within the year into it. */
 static bool begin_day(struct events *events)
 {
 	uint64_t day;

@@ -1,11 +1,11 @@
-/* See holder.h. To the rest of a run a packet has cargo or has none. */
+/* See holder.h. To the rest of a run, a packet either has cargo or has none. */
 #include "fabric/holder.h"
 #include <errno.h>
 #include <stdlib.h>
 #include "net/why.h"
 #include "fabric/windows.h"
 
-/* `fabric` comes first: that is what the holder has of it. */
+/* `fabric` comes first: a pointer to it is all that the holder has. */
 struct held {
 	struct fabric fabric;
 	struct fabric_config config;
@@ -53,7 +53,7 @@ void fabric_close(struct fabric *fabric)
 	free(held);
 }
 
-/* ---- What the holder does ---------------------------------------------------------------------------------------- */
+/* ---- Calls of the holder ----------------------------------------------------------------------------------------- */
 
 void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 {

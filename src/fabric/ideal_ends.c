@@ -1,23 +1,23 @@
-/* Endpoints without engines: sources and sinks, which are no RoCE, and cost next to nothing.
+/* Endpoints without engines: sources and sinks, which are not RoCE and cost next to nothing.
  *
- * A source has its flows take turns, packet by packet. A sink takes packets in any order and forgets none; it answers
- * those that ask, as the ack policy has them, and the one that makes a flow complete, by how many from the first on
- * are there without a gap. What has been sent is sent again from that gap on when for the timeout nothing left and
- * nothing was heard. Packets have the sizes that the engine's have. */
+ * A source serves its flows in turn, packet by packet. A sink takes packets in any order and remembers them all. It
+ * answers packets that ask for it, by the ack policy, and the one that completes a flow; an answer gives the number of
+ * packets without a gap from the first. If for the timeout nothing was sent and no answer came, the source sends again
+ * from that gap. Packets have the same sizes as the engine's. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/endpoint.h"
 #include "fabric/operations.h"
 
-#define TIMEOUT (4096 * VB_NS << 14) /* the engine's, where none is given */
+#define TIMEOUT (4096 * VB_NS << 14) /* the engine's default */
 #define RETRIES 7
 
 struct source {
 	uint64_t count; /* packets; 0: the flow is not open */
 	uint64_t next;
-	uint64_t sent;                 /* all before it were, once */
-	uint64_t there;                /* all before it are, as far as is known */
-	vb_time active_at;             /* when one left, or that was heard which was not known */
+	uint64_t sent;                 /* all before it were sent at least once */
+	uint64_t there;                /* all before it have arrived, as far as the source knows */
+	vb_time active_at;             /* when a packet left, or an answer brought news */
 	uint32_t next_turn, next_open; /* flows of the same endpoint */
 	bool has_turn;
 	uint8_t timeouts; /* in a row */
@@ -26,14 +26,14 @@ struct source {
 struct sink {
 	uint64_t count;
 	uint64_t there;
-	uint64_t *seen;       /* a bit a packet; NULL: none ever came before its turn */
+	uint64_t *seen;       /* a bit for each packet; NULL: none came out of order yet */
 	uint32_t next_answer; /* flow to the same endpoint */
 	bool is_answer_due;
 };
 
 struct ideal {
-	struct source *sources; /* by flow, each of its source's shard */
-	struct sink *sinks;     /* and of its destination's */
+	struct source *sources; /* by flow; each belongs to its source's shard */
+	struct sink *sinks;     /* by flow; each belongs to its destination's shard */
 };
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static void post(struct shard *shard, uint32_t flow)
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* In a PSN and, beyond it, where packets with that take more room. */
+/* A packet's number: its low bits as the PSN, the others in `holder`. */
 static struct vb_packet say(struct vb_packet headers, uint64_t number)
 {
 	headers.pkey = VB_PKEY_DEFAULT;
@@ -152,8 +152,7 @@ static uint64_t said(const struct vb_packet *headers)
 	return headers->holder | headers->psn;
 }
 
-/* Of RoCE's records: what makes a packet as long, whose it is, and the number of a packet, or of packets that are
- * there. */
+/* As a RoCE packet: an opcode that gives the size, the flow as its QP, and the number. */
 static struct vb_packet data_headers(const struct fabric *fabric, uint32_t flow, uint64_t number, uint64_t count)
 {
 	const struct fabric_config *config = fabric->config;
@@ -189,7 +188,7 @@ static uint32_t pull_data(struct shard *shard, struct ideal_end *end, uint32_t n
 		struct source *source = &fabric->ideal->sources[flow];
 		source->has_turn = false;
 		if (source->next == source->count)
-			continue; /* all became known to be there, or the flow is over */
+			continue; /* all packets have arrived meanwhile, or the flow is over */
 		const struct vb_packet headers = data_headers(fabric, flow, source->next, source->count);
 		shard->resent += source->next < source->sent;
 		source->next++;
@@ -227,7 +226,7 @@ static bool wants(const struct shard *shard, const struct endpoint *endpoint)
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-/* False: it was there, or there is no memory. */
+/* False: it had arrived before, or there is no memory. */
 static bool take(struct shard *shard, struct sink *sink, uint64_t number)
 {
 	if (number < sink->there)
@@ -306,7 +305,7 @@ static void give_up(struct shard *shard, uint32_t flow)
 	end_flow(shard, flow);
 }
 
-/* Nothing was heard of what was sent. */
+/* The source has heard nothing about what it sent. */
 static void begin_again(struct shard *shard, struct ideal_end *end, uint32_t flow)
 {
 	struct source *source = &shard->fabric->ideal->sources[flow];
@@ -321,7 +320,7 @@ static void begin_again(struct shard *shard, struct ideal_end *end, uint32_t flo
 	give_turn(shard->fabric, end, flow);
 }
 
-/* What is over leaves the list of open flows; of the others those begin again whose time has come. */
+/* Flows that are over leave the list of open flows; of the others, those whose timeout has passed begin again. */
 static void advance(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	(void)number;
@@ -355,7 +354,7 @@ static uint64_t executed(const struct fabric *fabric)
 	return arrived;
 }
 
-/* What was lost is sent again after one timeout. */
+/* A lost packet is sent again after one timeout. */
 static vb_time slowest(const struct fabric *fabric)
 {
 	return 2 * timeout_of(fabric);

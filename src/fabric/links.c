@@ -1,6 +1,6 @@
-/* Links: what is on the wire, and for how long. Only the first packet under way on a link is in the calendar; where
- * packets overtake each other, each is.
- * Holds: packets arrive in the order in which they were sent, but for those that a fault delays. */
+/* Links: the packets on the wire, and for how long. Only the first packet on a link is in the calendar; on links where
+ * packets overtake each other, all are. Holds: packets arrive in the order in which they were sent, except those that a
+ * fault delays. */
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "fabric/credits.h"
@@ -34,7 +34,8 @@ static void await(struct shard *shard, uint32_t number, vb_time at)
 	events_add(&shard->events, at, event_key(EVENT_ARRIVAL, turn, number));
 }
 
-/* Not behind all. No later one will be there before `soonest`: what is, is passed once for all of them. */
+/* Inserts a packet that is not the last. No later packet arrives before `soonest`: what does is skipped once for all.
+ */
 static void put_between(struct shard *shard, struct link *link, uint32_t index, vb_time at, vb_time soonest)
 {
 	struct packet *packet = &shard->packets[index];
@@ -69,7 +70,7 @@ static void put_on_link(struct shard *shard, uint32_t number, uint32_t index, vb
 		await(shard, number, at);
 		return;
 	}
-	last = &shard->packets[link->last]; /* is written alone, for it is in no cache */
+	last = &shard->packets[link->last]; /* is only written, as it is in no cache */
 	if (link->is_unordered && at < last->at) {
 		put_between(shard, link, index, at, soonest);
 	} else {
@@ -121,7 +122,7 @@ static void set_out(struct shard *shard, uint32_t number, uint32_t index, vb_tim
 		put_on_link(shard, number, index, there + later, there);
 }
 
-/* Frames are not: what tells of pauses and credits is said until it is heard. */
+/* Faults spare frames: pauses and credits would be repeated until they were received. */
 static void set_out_faulty(struct shard *shard, uint32_t number, uint32_t index, vb_time at, vb_time there)
 {
 	struct fabric *fabric = shard->fabric;
@@ -144,7 +145,7 @@ static void set_out_faulty(struct shard *shard, uint32_t number, uint32_t index,
 		set_out(shard, number, copy, there, drawn.later[1]);
 }
 
-/* Of a packet that has come now and leaves from `at` on. Where it has waited in a port, that is in the port's area. */
+/* For a packet that arrives now and leaves at `at`. The time that a packet waits in a port is in the port's area. */
 static void measure(struct shard *shard, uint32_t number, uint32_t index, vb_time at)
 {
 	const struct link *link = &shard->fabric->links[number];

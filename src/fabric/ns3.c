@@ -37,8 +37,8 @@ static uint32_t node_number(const struct network *network, network_node node)
 	return network_index(node) + (network_is_switch(node) ? network->endpoint_count : 0);
 }
 
-/* Its tables have next hops in the order in which they lie in memory: large objects, as its switches are, from
- * above. */
+/* Its tables list next hops in the order of their addresses in memory: large objects, as its switches are, from high to
+ * low. */
 static bool is_before(const struct network *network, uint32_t link, uint32_t other)
 {
 	const uint32_t to = node_number(network, network->links[link].to);

@@ -1,8 +1,8 @@
-/* Which way a flow goes, and what telemetry says, in the simulator of HPCC's authors (ns-3.17, Li et al., SIGCOMM
- * 2019; commit 9f4be2a of alibaba-edu/High-Precision-Congestion-Control), to be held against it flow by flow.
+/* Path choice and telemetry as in the simulator of HPCC's authors (ns-3.17, Li et al., SIGCOMM 2019; commit 9f4be2a of
+ * alibaba-edu/High-Precision-Congestion-Control), for comparisons flow by flow.
  *
- * Nodes are numbered as in its files: endpoints from 0, then switches. A flow's source port is 10,000 and one more for
- * each earlier flow between the same two; its destination port is 100 for all. */
+ * Nodes are numbered as in its files: endpoints from 0, then switches. A flow's source port is 10,000, plus one for
+ * each earlier flow between the same two endpoints; all destination ports are 100. */
 #ifndef FABRIC_NS3_H
 #define FABRIC_NS3_H
 
@@ -13,13 +13,13 @@ uint32_t ns3_hash(uint32_t seed, const uint32_t words[3]);
 /* The address of an endpoint. */
 uint32_t ns3_address(uint32_t endpoint);
 
-/* Numbers the flows' source ports, where a switch hashes so. -ENOMEM. */
+/* Numbers the flows' source ports if a switch uses this hash. -ENOMEM. */
 int ns3_open(struct fabric *fabric);
 void ns3_close(struct fabric *fabric);
-/* Of the links that lead nearer, the one that a packet takes: their place in `choice`. */
+/* Which of the links in `choice` a packet takes: their index. */
 uint32_t ns3_choose(const struct shard *shard, uint32_t at_switch, uint32_t packet, struct route_choice choice);
 
-/* What is left of a hop's record in the few bits of a packet's header. */
+/* The remains of a hop's record in the few bits of a packet's header. */
 struct vb_cc_hop ns3_told(struct vb_cc_hop hop);
 
 #endif

@@ -17,7 +17,7 @@ static void queue_flow(struct fabric *fabric, uint32_t number, vb_time at)
 	source->first_flow = starts_add(fabric->flows, source->first_flow, number);
 }
 
-/* The next to begin is in the calendar. */
+/* Puts the endpoint's next flow into the calendar. */
 static void await_flow(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	if (endpoint->first_flow == FLOW_NONE)
@@ -30,8 +30,8 @@ static void await_flow(struct shard *shard, struct endpoint *endpoint, uint32_t 
 	events_add(&shard->events, at, event_key(EVENT_FLOW, 0, number));
 }
 
-/* What waits for this of the flow begins, if that was the last it waited for. All of it is the endpoint's, which hears
- * of it now. */
+/* The endpoint hears of an event of a flow. Flows for which this was the last event to wait for begin; all of them are
+ * the endpoint's own. */
 static void let_begin(struct shard *shard, uint32_t endpoint, uint32_t number, enum flow_event event)
 {
 	struct fabric *fabric = shard->fabric;
@@ -91,7 +91,8 @@ int operations_open(struct fabric *fabric)
 void operations_begin(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
-	/* Most lists are sorted: then each flow becomes the first of its source, which is removed in one step. */
+	/* Most lists are sorted by start. From the last on, each flow becomes the first of its source, which is removed
+	 * in one step. */
 	for (uint32_t i = list->count; i-- > 0;)
 		if (list->flows[i].waits == 0)
 			queue_flow(fabric, i, list->flows[i].start);
@@ -104,7 +105,7 @@ void operations_on_start(struct shard *shard, uint32_t number)
 	struct endpoint *endpoint = &shard->fabric->endpoints[number];
 	uint32_t flow;
 	if (!endpoint->is_flow_awaited || endpoint->flow_at != shard->now)
-		return; /* an earlier one has done it */
+		return; /* an earlier event has done it */
 	endpoint->is_flow_awaited = false;
 	const vb_time decided = shard->now - host_latency(shard->fabric, number);
 	while ((flow = endpoint->first_flow) != FLOW_NONE && shard->fabric->flows[flow].result.start <= decided) {

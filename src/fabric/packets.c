@@ -1,5 +1,5 @@
-/* Packets of one shard: two arrays, with one index, or three where ports tell (telemetry.h), and one for those of which
- * the second has no room for all headers. */
+/* The packets of a shard: two arrays with one index, and a third where ports record telemetry (telemetry.h). Headers
+ * that do not fit the second array are in one of their own. */
 #include <stdlib.h>
 #include "net/grow.h"
 #include "fabric/telemetry.h"

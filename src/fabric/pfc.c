@@ -1,13 +1,13 @@
-/* See pfc.h. The watchdog of a port: a class that was paused for too long is taken for stuck, and for as long again
- * what waits in it, and what comes, is dropped; then the pause, if it was not taken back, holds again. */
+/* See pfc.h. A port's watchdog: a class that was paused for too long is taken to be stuck. For as long again its queue
+ * is dropped, with all packets that arrive for it; then the pause holds again, unless it was taken back. */
 #include "fabric/buffer.h"
 #include "fabric/pfc.h"
 #include "fabric/stories.h"
 
 #define FRAME_BYTES     84
-#define SMALLEST_PACKET 16 /* that anybody would describe */
+#define SMALLEST_PACKET 16 /* smaller ones are not worth describing */
 
-/* ---- Who pauses -------------------------------------------------------------------------------------------------- */
+/* ---- At the receiving end ---------------------------------------------------------------------------------------- */
 
 static vb_time time_of(uint64_t bytes, uint64_t bits_per_second)
 {
@@ -24,7 +24,7 @@ static bool cuts_through(const struct network *network, network_node node)
 	return network_is_switch(node) && network_profile(network, node)->is_cut_through;
 }
 
-/* Of what comes to the switch by other links than this. */
+/* The slowest of the other links to the switch. */
 static uint64_t slowest_beside(const struct network *network, uint32_t number)
 {
 	const struct network_switch *at = &network->switches[network_index(network->links[number].to)];
@@ -40,11 +40,11 @@ static uint64_t slowest_beside(const struct network *network, uint32_t number)
 	return slowest;
 }
 
-/* How long the wire that goes back may be taken already. */
+/* For how long the wire in the other direction may be occupied already. */
 static vb_time longest_wait(const struct network *network, uint32_t number, uint64_t largest)
 {
 	const struct network_link *link = &network->links[number];
-	uint64_t bytes = largest > FRAME_BYTES ? largest : FRAME_BYTES; /* or another frame is */
+	uint64_t bytes = largest > FRAME_BYTES ? largest : FRAME_BYTES; /* or another frame occupies it */
 	vb_time wait = time_of(bytes, network_rate(network, link->reverse)), tail = 0;
 	if (cuts_through(network, link->to) && largest > LINK_HEADER_BYTES)
 		tail = time_of(largest - LINK_HEADER_BYTES, slowest_beside(network, number));
@@ -60,14 +60,14 @@ uint64_t pfc_headroom(const struct fabric_config *config, uint32_t number)
 	vb_time time = link_delay(network, number) + link_delay(network, link->reverse) +
 		       longest_wait(network, number, largest) + time_of(heard, network_rate(network, link->reverse));
 	if (network->is_whole_ns ||
-		8000000000000u % rate) { /* each packet takes up to so much less than its bytes would */
+		8000000000000u % rate) { /* rounding lets each packet take up to this much less than its bytes would */
 		const vb_time less = network->is_whole_ns ? VB_NS : VB_PS;
 		time += (vb_time)(bytes_in(time, rate) / SMALLEST_PACKET + 1) * less;
 	}
 	return bytes_in(time, rate) + largest;
 }
 
-/* A pause lasts until its time is over: it is said again after half of that. */
+/* A pause holds for a limited time, and is renewed after half of it. */
 static void renew_later(struct shard *shard, uint32_t in_link, struct ingress *ingress)
 {
 	if (ingress->is_renewing || ingress->profile->pause_quanta == 0)
@@ -120,7 +120,7 @@ void pfc_on_released(struct shard *shard, uint32_t in_link, uint8_t class)
 	port_run(shard, back);
 }
 
-/* ---- Who is paused ----------------------------------------------------------------------------------------------- */
+/* ---- At the sending end ------------------------------------------------------------------------------------------ */
 
 static void watch(struct shard *shard, uint32_t number, struct port_queue *queue)
 {

@@ -15,7 +15,7 @@
 enum {
 	PAUSE_BYTES = 84,
 	CREDIT_BYTES = 8
-}; /* on the wire: a smallest frame with preamble and gap; InfiniBand, 7.9.4 */
+}; /* on the wire: a minimum-size frame with preamble and gap; InfiniBand, 7.9.4 */
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static int open_port(struct fabric *fabric, uint32_t number)
 	return 0;
 }
 
-/* A port that tells of itself must know what is behind a packet when that leaves. */
+/* A port that records telemetry must know the queue behind a packet when it leaves. */
 static bool is_needed_at(const struct fabric *fabric, uint32_t link)
 {
 	const struct network *network = fabric->network;
@@ -105,7 +105,7 @@ void ports_close(struct fabric *fabric)
 	free(fabric->buffers);
 }
 
-/* ---- What comes -------------------------------------------------------------------------------------------------- */
+/* ---- Arrivals ---------------------------------------------------------------------------------------------------- */
 
 void port_drop(struct shard *shard, uint32_t number, uint32_t index)
 {
@@ -119,7 +119,7 @@ void port_drop(struct shard *shard, uint32_t number, uint32_t index)
 	packet_put(shard, index);
 }
 
-/* RED: none below mark_min, all beyond mark_max, between them by chance. */
+/* RED: no packet below mark_min, all beyond mark_max, and a random share between. */
 static bool is_marked(struct shard *shard, uint32_t number, uint8_t class)
 {
 	const struct port *port = shard->fabric->ports[number];
@@ -145,7 +145,7 @@ static void mark(struct shard *shard, uint32_t number, struct packet *packet, ui
 	shard->fabric->counts[number].marks++;
 }
 
-/* Before what is in it changes. */
+/* Called before the queue changes. */
 static void see(const struct shard *shard, struct port *port)
 {
 	if (!shard->fabric->config->tells_queues)
@@ -187,7 +187,7 @@ void port_receive(struct shard *shard, uint32_t number, uint32_t index)
 		return;
 	}
 	const struct link *from = &fabric->links[in_link];
-	packet->at = 0; /* when its end is there */
+	packet->at = 0; /* when its end arrives */
 	if (from->is_cut_through && packet->wire_bytes > LINK_HEADER_BYTES)
 		packet->at = shard->now + link_time(fabric, from, packet->wire_bytes - LINK_HEADER_BYTES);
 	mark(shard, number, packet, class, MARKS_COMING);
@@ -198,7 +198,7 @@ void port_receive(struct shard *shard, uint32_t number, uint32_t index)
 	port_run(shard, number);
 }
 
-/* ---- What leaves ------------------------------------------------------------------------------------------------- */
+/* ---- Departures -------------------------------------------------------------------------------------------------- */
 
 bool port_is_stopped(const struct shard *shard, const struct port *port, uint8_t class)
 {
@@ -214,8 +214,8 @@ static uint8_t strict_class(const struct port *port, uint8_t ready)
 	return NO_CLASS;
 }
 
-/* The turn goes to the next that is ready, and who had nothing to send on the way there keeps no deficit. Classes that
- * have none are not looked at: most lines carry one class, and a class is a cache line. */
+/* The turn passes to the next class that is ready; classes on the way that have nothing to send lose their deficit.
+ * Classes without a deficit are not touched: most links carry one class, and each class is a cache line. */
 static void pass_turn(struct port *port, uint8_t ready)
 {
 	const uint8_t up_to = (uint8_t)((2u << port->turn) - 1), later = ready & (uint8_t)~up_to;
@@ -229,7 +229,7 @@ static void pass_turn(struct port *port, uint8_t ready)
 	port->has_begun_turn = false;
 }
 
-/* Deficit round robin: a quantum holds a packet at least, so that one round finds one. */
+/* Deficit round robin: a quantum is at least a packet, so one round always finds one. */
 static uint8_t weighted_class(const struct shard *shard, struct port *port, uint8_t ready)
 {
 	for (;; pass_turn(port, ready)) {
@@ -295,10 +295,10 @@ static void send_packet(struct shard *shard, uint32_t number, uint8_t class)
 		queue->deficit -= packet->wire_bytes;
 	if (link->kind == LINK_PORT) {
 		vb_time last = packet->at - link_time(fabric, link, packet->wire_bytes);
-		if (last > at) /* its end must not be late for the wire */
+		if (last > at) /* the wire must not overtake the packet's end */
 			at = last;
 		mark(shard, number, packet, class, MARKS_LEAVING);
-		buffer_release(shard, packet, class); /* which may send a frame: then packets lie elsewhere */
+		buffer_release(shard, packet, class); /* which may send a frame, and so move the packets */
 	}
 	link_send(shard, number, index, at);
 }

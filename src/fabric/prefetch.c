@@ -1,6 +1,6 @@
-/* What today's events will look at is prefetched before they happen, in steps: each step reads, for all events, what
- * the step before it has prefetched, and prefetches what that leads to. Holds: nothing here changes what happens, but
- * for a packet's way, which is chosen early where nothing can change it. */
+/* Prefetches what today's events will look at, before they happen. It works in steps: each step reads, for all events,
+ * what the step before it has prefetched, and prefetches what that leads to. Holds: nothing that happens changes by it.
+ * The path of a packet is chosen early only where nothing can change it. */
 #include "fabric/port.h"
 #include "fabric/telemetry.h"
 
@@ -19,7 +19,7 @@ static void ask_for_port(const struct shard *shard, uint32_t link)
 {
 	const struct port *port = port_of(shard, link);
 	if (port)
-		ask_for_lines(port, 2); /* of its queues the first; most have no other */
+		ask_for_lines(port, 2); /* the first of its queues; most ports have only one */
 }
 
 static void ask_for_ingress(const struct shard *shard, uint32_t in_link)
@@ -37,13 +37,13 @@ static void ask_for_record(const struct shard *shard, uint32_t index)
 	__builtin_prefetch(&record->hops[shard->packets[index].hops % VB_CC_HOPS], 1);
 }
 
-/* The packet that leaves next, if one waits: of the lowest class that has any. */
+/* The packet that leaves next, if there is one: of the lowest class that has any. */
 static uint32_t first_in(const struct port *port)
 {
 	return port && port->occupied ? port->queues[__builtin_ctz(port->occupied)].head : NO_PACKET;
 }
 
-/* What is put on a link is put behind its last. */
+/* A packet that is put on a link is linked to the last one there. */
 static void ask_for_last(const struct shard *shard, uint32_t link)
 {
 	__builtin_prefetch(&shard->packets[shard->fabric->links[link].last], 1);
@@ -101,7 +101,7 @@ static void expect(struct shard *shard, const struct event *event)
 		endpoint_ask(shard, event_number(event));
 }
 
-/* Where an arrival goes on, if that is known. */
+/* For an arrival: the port that it goes on to, if known. */
 static void ask_for_way(const struct shard *shard, const struct event *event)
 {
 	if (event_kind(event) != EVENT_ARRIVAL)

@@ -1,4 +1,4 @@
-/* See round_trips.h. Networks have few different round trips, though many flows: each has one list of values. */
+/* See round_trips.h. Many flows share few different round trips: each has one list of values. */
 #include "fabric/round_trips.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { MOST_HOPS = 64 };
 
-/* ---- How long ways take ------------------------------------------------------------------------------------------ */
+/* ---- Times of paths ---------------------------------------------------------------------------------------------- */
 
 static vb_time time_on(const struct network *network, uint32_t link, uint64_t bytes)
 {
@@ -26,10 +26,10 @@ vb_time way_time(const struct network *network, const struct routes *routes, uin
 {
 	const uint32_t head = bytes < LINK_HEADER_BYTES ? bytes : LINK_HEADER_BYTES;
 	uint32_t link = network->endpoints[src].link;
-	vb_time delays = 0, may_begin = 0, ends = 0; /* on the link at hand, without what delays each bit alike */
+	vb_time delays = 0, may_begin = 0, ends = 0; /* on the current link, without delays that shift all bits alike */
 	for (unsigned hop = 0; hop < MOST_HOPS; hop++) {
 		const vb_time takes = time_on(network, link, bytes);
-		ends = may_begin + takes > ends ? may_begin + takes : ends; /* no bit leaves before it has come */
+		ends = may_begin + takes > ends ? may_begin + takes : ends; /* no bit leaves before it has arrived */
 		delays += link_delay(network, link);
 		if (!network_is_switch(network->links[link].to))
 			break;
@@ -42,14 +42,14 @@ vb_time way_time(const struct network *network, const struct routes *routes, uin
 	return delays + ends;
 }
 
-/* Of what engines send on Ethernet, but for the RETH of a message's first packet. */
+/* As engines send on Ethernet, without the RETH of a message's first packet. */
 static uint32_t overhead_of(uint32_t given)
 {
 	enum { PREAMBLE_AND_GAP = 8 + 12, ETHERNET = 14 + 4, IP_UDP = 20 + 8, BTH_ICRC = 12 + 4 };
 	return given ? given : PREAMBLE_AND_GAP + ETHERNET + IP_UDP + BTH_ICRC;
 }
 
-/* Packets that one waits for at most before all are answered together. */
+/* How many packets one waits for, at most, before all are acknowledged together. */
 static uint32_t packets_waited_for(const struct fabric_config *config)
 {
 	uint32_t every = config->ack_every ? config->ack_every : 1;
@@ -70,16 +70,16 @@ vb_time round_trip_time(const struct fabric_config *config, const struct routes 
 	       network->nics[network->endpoints[dst].nic].wake_latency;
 }
 
-/* ---- Congestion controls that are told --------------------------------------------------------------------------- */
+/* ---- Configurations by round trip -------------------------------------------------------------------------------- */
 
 struct round_trip {
 	vb_time time;
-	struct vb_cc_config config; /* of these values, on a line of its rate */
+	struct vb_cc_config config; /* with these values, for a line of its rate */
 	uint64_t values[VB_CC_PARAMETERS_MAX];
 };
 
 struct round_trips {
-	struct round_trip **list; /* by time and the line's rate; each stays where it is, as QPs borrow it */
+	struct round_trip **list; /* sorted by time and line rate; each entry stays in place, as QPs borrow it */
 	uint32_t count, room;
 	uint64_t common[VB_CC_PARAMETERS_MAX];
 };
@@ -100,7 +100,7 @@ bool round_trips_are_wanted(const struct fabric_config *config)
 	return false;
 }
 
-/* What the run says, and in the path's place a time; 0: the parameter's default. */
+/* The run's configuration, with this time for parameters that ask for the path's; 0: their default. */
 static void fill(const struct fabric_config *config, vb_time time, uint64_t *values)
 {
 	const struct vb_cc_algorithm *algorithm = config->cc.algorithm;
@@ -110,7 +110,7 @@ static void fill(const struct fabric_config *config, vb_time time, uint64_t *val
 	}
 }
 
-/* Behind sockets nobody knows the line's rate. */
+/* Behind sockets the line's rate is unknown. */
 static uint64_t line_rate_of(const struct fabric_config *config, uint32_t src)
 {
 	return config->receive_buffer ? 0 : network_rate(config->network, config->network->endpoints[src].link) / 8;
@@ -121,7 +121,7 @@ static bool is_before(const struct round_trip *trip, vb_time time, uint64_t line
 	return trip->time < time || (trip->time == time && trip->config.line_rate < line_rate);
 }
 
-/* Where it is in the list, or would be. */
+/* Its index in the list, or where it belongs. */
 static uint32_t place_of(const struct round_trips *trips, vb_time time, uint64_t line_rate)
 {
 	uint32_t low = 0, high = trips->count;

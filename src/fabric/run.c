@@ -1,4 +1,4 @@
-/* A run from its beginning to its end: what is opened, how long it goes on, and what is said of it. */
+/* A run from beginning to end: what is opened, how long it goes on, and its result. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +17,12 @@
 #include "net/why.h"
 #include "fabric/windows.h"
 
-#define PERIOD     (10 * VB_US) /* of virtual time, after which it is asked whether to go on */
+#define PERIOD     (10 * VB_US) /* of virtual time, after which to check whether to go on */
 #define PROGRESS_S 1.0
 
-/* ---- What it is given -------------------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-/* Each flow is a connection, and an adapter has so many. */
+/* Each flow is a connection, of which an adapter has a limited number. */
 static int check_connections(const struct fabric_config *config, char *why, unsigned why_size)
 {
 	uint32_t *counts = calloc(config->network->endpoint_count + 1, sizeof(*counts)), of = NETWORK_NONE;
@@ -138,7 +138,7 @@ static int open_flows(struct fabric *fabric)
 	return 0;
 }
 
-/* A holder may let links go down whenever he likes. */
+/* A holder may let links go down at any time. */
 static int expect_outages(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
@@ -232,7 +232,7 @@ void fabric_end(struct fabric *fabric)
 	free(fabric->shards);
 }
 
-/* A network may be split, but not between who sends and who receives. */
+/* A network may be split, but not between a flow's endpoints. */
 static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 {
 	const struct flow_list *list = fabric->config->flows;
@@ -279,13 +279,13 @@ int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
 	return rc;
 }
 
-/* ---- Going on ---------------------------------------------------------------------------------------------------- */
+/* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
 struct going {
 	struct fabric *fabric;
-	vb_time asked_at, got_on_at; /* virtual, when it was looked whether flows get on, and when they did */
+	vb_time asked_at, got_on_at; /* virtual times of the last check for progress, and of the last progress */
 	uint64_t executed;
-	double begun, told; /* real */
+	double begun, told; /* in real time */
 };
 
 static struct fabric_progress progress_of(const struct fabric *fabric, vb_time now)
@@ -301,8 +301,8 @@ static struct fabric_progress progress_of(const struct fabric *fabric, vb_time n
 	return progress;
 }
 
-/* By itself long enough for a flow to fail, as one does whose link is down for good: with all its retries, of which
- * behind sockets the first may be four long. */
+/* Long enough by default for a flow to fail, as it does if a link is down for good: with all its retries, of which the
+ * first may be four times as long behind sockets. */
 static vb_time patience(const struct fabric *fabric)
 {
 	const struct fabric_config *config = fabric->config;
@@ -313,7 +313,7 @@ static vb_time patience(const struct fabric *fabric)
 	return all > fabric->kind->patience ? all : fabric->kind->patience;
 }
 
-/* Nobody has got on since it was asked last, or for as long as who is slowest may need for his next packet. */
+/* No flow has made progress since the last check, for as long as the slowest may need for its next packet. */
 static bool stands_still(struct going *going, vb_time now, uint64_t executed)
 {
 	if (executed != going->executed)
@@ -323,7 +323,7 @@ static bool stands_still(struct going *going, vb_time now, uint64_t executed)
 	return now > going->got_on_at && now - going->got_on_at >= endpoints_slowest(going->fabric);
 }
 
-/* True: it is over, and why. */
+/* True: the run is over, and why. */
 static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 {
 	struct fabric *fabric = going->fabric;
@@ -387,7 +387,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 			end = FABRIC_DEADLOCK;
 			break;
 		}
-		if (!is_any_flow_open(fabric)) { /* nobody stands still */
+		if (!is_any_flow_open(fabric)) { /* nothing can stand still */
 			going.asked_at = next;
 			going.executed = UINT64_MAX;
 		}
@@ -403,7 +403,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 	return end;
 }
 
-/* ---- What is said ------------------------------------------------------------------------------------------------ */
+/* ---- The result -------------------------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {

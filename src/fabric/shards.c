@@ -1,5 +1,5 @@
-/* See shards.h. Pods stay together where there are any, else the endpoints of a switch do; what has neither is dealt
- * out. */
+/* See shards.h. Pods stay together if there are any, otherwise the endpoints of a switch do. The others are dealt out.
+ */
 #include "fabric/shards.h"
 
 #define MOST_SHARDS 64
@@ -20,7 +20,7 @@ uint32_t shards_count(const struct fabric_config *config)
 		return 1;
 	for (uint32_t i = 0; wanted > 1 && i < config->network->link_count; i++)
 		if (config->network->links[i].delay == 0)
-			return 1; /* no window */
+			return 1; /* there would be no window */
 	wanted = wanted < MOST_SHARDS ? wanted : MOST_SHARDS;
 	return wanted < most ? wanted : most ? most : 1;
 }
@@ -50,7 +50,7 @@ void shards_cut(struct fabric *fabric)
 	}
 	fabric->window = 0;
 	for (uint32_t i = 0; shards > 1 && i < network->link_count;
-		i++) /* every link, so that it is the same for all cuts */
+		i++) /* all links count, so that the window is the same for every number of shards */
 		if (!fabric->window || network->links[i].delay < fabric->window)
 			fabric->window = network->links[i].delay;
 }

@@ -1,12 +1,12 @@
-/* How a network is cut into shards, one for each thread. */
+/* Divides a network into shards, one for each thread. */
 #ifndef FABRIC_SHARDS_H
 #define FABRIC_SHARDS_H
 
 #include "fabric/state.h"
 
-/* As many as were asked for, and the network has places with endpoints; 1 where captures want one order. */
+/* As many as were asked for, but no more than there are switches; 1 if captures need one order. */
 uint32_t shards_count(const struct fabric_config *config);
-/* Gives each switch and endpoint its shard, and the fabric its window. */
+/* Sets the shard of each switch and endpoint, and the fabric's window. */
 void shards_cut(struct fabric *fabric);
 
 #endif

@@ -7,7 +7,7 @@ static bool is_before(const struct flow_state *flows, uint32_t a, uint32_t b)
 	return at != other ? at < other : a < b;
 }
 
-/* The earlier of two roots stays one, and the other becomes its first child. */
+/* The earlier of two roots stays a root; the other becomes its first child. */
 static uint32_t merge(struct flow_state *flows, uint32_t a, uint32_t b)
 {
 	if (a == FLOW_NONE || b == FLOW_NONE)
@@ -24,7 +24,7 @@ uint32_t starts_add(struct flow_state *flows, uint32_t first, uint32_t flow)
 	return merge(flows, first, flow);
 }
 
-/* Its children become one heap: neighbours in pairs, then the pairs one after the other. */
+/* Its children become one heap: first neighbours in pairs, then the pairs one after the other. */
 uint32_t starts_remove(struct flow_state *flows, uint32_t first)
 {
 	uint32_t pairs = FLOW_NONE, root = FLOW_NONE, rest;

@@ -1,11 +1,11 @@
-/* See stories.h. Whoever asks for stories pays for them: at each pause all queues of the switch are looked through. */
+/* See stories.h. Runs that ask for stories pay for them: each pause costs a walk through all queues of the switch. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/stories.h"
 
-enum { FLOWS = 256 }; /* that are told apart when a link is first paused */
+enum { FLOWS = 256 }; /* that are distinguished when a link is first paused */
 
 int stories_open(struct fabric *fabric, struct ingress *ingress, uint32_t link)
 {
@@ -60,7 +60,7 @@ static void tally_packet(struct tally *tally, const struct packet *packet)
 	tally->flows[i].bytes += packet->wire_bytes;
 }
 
-/* Of what came by a link, in one queue of the switch. */
+/* The bytes that came by a link, in one queue of the switch. */
 static uint64_t bytes_in(
 	const struct shard *shard, uint32_t out_link, uint32_t in_link, uint8_t class, struct tally *tally)
 {
@@ -79,7 +79,7 @@ static uint64_t bytes_in(
 	return bytes;
 }
 
-/* Most bytes first; of equals who came first. */
+/* Most bytes first; of equals the one that came first. */
 static void keep_queue(struct fabric_pauses *told, struct fabric_pause_queue queue)
 {
 	uint32_t at = told->queue_count;
@@ -127,7 +127,8 @@ static void add_cause(struct shard *shard, struct story *story, uint32_t out_lin
 	told->causes[told->cause_count++] = (struct fabric_pause_cause){ out_link, 1, is_stopped };
 }
 
-/* In which queue most of it waits, and whether that is paused itself; when it is first paused, whose it is, too. */
+/* Which queue holds most of the bytes, and whether it is paused itself; at the first pause also which flows they are
+ * of. */
 static void look_at_queues(struct shard *shard, struct story *story, const struct ingress *ingress, uint32_t in_link)
 {
 	const struct network *network = shard->fabric->network;
@@ -192,7 +193,7 @@ void story_on_resume(struct shard *shard, struct ingress *ingress, uint8_t class
 		end(&ingress->stories[class], shard->now);
 }
 
-/* ---- What is said ------------------------------------------------------------------------------------------------ */
+/* ---- The result -------------------------------------------------------------------------------------------------- */
 
 static bool has_something(const struct ingress *ingress, uint32_t class)
 {
@@ -225,7 +226,7 @@ int stories_say(struct fabric *fabric, struct fabric_result *result)
 			if (is_open(story))
 				end(story, result->ended_at);
 			result->pauses_told[result->pauses_told_count++] = story->told;
-			story->told.causes = NULL; /* the result's */
+			story->told.causes = NULL; /* the result owns them */
 		}
 	}
 	return 0;

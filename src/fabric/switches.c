@@ -1,11 +1,10 @@
-/* Switches: where a packet goes on, and what a port does that has one queue and is stopped by nobody. There the time at
- * which a packet leaves is known when it comes, so it goes onto the wire at once, and the queue is the time until
- * then. */
+/* Switches: where a packet goes next, and plain ports, which have one queue and are never stopped. There a packet's
+ * departure is known when it arrives, so it is put onto the wire at once, and the queue is the time until then. */
 #include "fabric/faults.h"
 #include "fabric/ns3.h"
 #include "fabric/port.h"
 
-/* ---- Which way --------------------------------------------------------------------------------------------------- */
+/* ---- Paths ------------------------------------------------------------------------------------------------------- */
 
 static vb_time busy_until(const struct shard *shard, uint32_t number)
 {
@@ -16,8 +15,8 @@ static vb_time busy_until(const struct shard *shard, uint32_t number)
 	return until;
 }
 
-/* Whether some way by this link is not known to be down. A switch from which there is none is looked at once in a
- * look: ways are many more than switches. */
+/* Whether any path by this link is not known to be down. A switch without one is examined once in a search: there are
+ * many more paths than switches. */
 static bool leads(struct shard *shard, uint32_t link, uint32_t dst, bool is_far)
 {
 	const struct fabric *fabric = shard->fabric;
@@ -36,7 +35,7 @@ static bool leads(struct shard *shard, uint32_t link, uint32_t dst, bool is_far)
 	return false;
 }
 
-/* The first from there on that leads; where none does, that is not down itself. */
+/* The first link, from `first` on, that leads to the destination; if none does, one that is not down itself. */
 static uint32_t first_up(struct shard *shard, struct route_choice choice, uint32_t first, uint32_t dst)
 {
 	uint32_t up = choice.links[first];
@@ -72,7 +71,7 @@ static uint32_t choose(struct shard *shard, uint32_t at_switch, const struct pac
 	struct route_choice choice = routes_towards(fabric->routes, at_switch, packet->dst);
 	if (choice.count == 1)
 		return choice.links[0];
-	/* One packet at a time comes by a link. */
+	/* Packets of a link arrive one at a time. */
 	uint64_t drawn = state->routing == ROUTING_ECMP
 				 ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
 				 : fabric_chance(state->seed, packet->in_link, (uint64_t)shard->now);
@@ -86,7 +85,7 @@ static uint32_t choose(struct shard *shard, uint32_t at_switch, const struct pac
 
 /* ---- A plain port ------------------------------------------------------------------------------------------------ */
 
-/* RED: none below mark_min, all beyond mark_max, between them by chance. */
+/* RED: no packet below mark_min, all beyond mark_max, and a random share between. */
 static bool is_marked(struct shard *shard, uint32_t number, const struct switch_profile *profile, vb_time queued)
 {
 	const struct fabric *fabric = shard->fabric;
@@ -126,7 +125,7 @@ static void send_plain(struct shard *shard, uint32_t at_switch, uint32_t number,
 	}
 	vb_time at = shard->now + queued;
 	const struct link *from = &fabric->links[packet->in_link];
-	if (from->is_cut_through) { /* its end must not be late for the wire */
+	if (from->is_cut_through) { /* the wire must not overtake the packet's end */
 		uint32_t behind = packet->wire_bytes > LINK_HEADER_BYTES ? packet->wire_bytes - LINK_HEADER_BYTES : 0;
 		vb_time end = shard->now + link_time(fabric, from, behind);
 		if (end - time > at)

@@ -1,4 +1,4 @@
-/* Captures: what leaves on some links, told in order of time. */
+/* Captures: what leaves on some links, in order of time. */
 #include "fabric/taps.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ enum { DSCP_SHIFT = 5, ECT = 2, CE = 3, FIRST_HOP_LIMIT = 64, FIRST_PORT = 0xC00
 
 struct seen {
 	vb_time at;      /* when its last bit has left */
-	uint64_t number; /* of equals the first that was seen */
+	uint64_t number; /* of equals, the first that was seen */
 	struct packet packet;
 	struct vb_packet headers;
 	uint32_t link;
@@ -87,11 +87,11 @@ void taps_see(struct shard *shard, uint32_t link, uint32_t packet, vb_time at)
 		.headers = packet_headers(shard, packet),
 		.link = link };
 
-	if (!is->is_frame || (is->says & 0xFF) != FRAME_CREDIT) /* credits are no packets of this kind of network */
+	if (!is->is_frame || (is->says & 0xFF) != FRAME_CREDIT) /* a capture has no form for credits */
 		put(shard, &seen);
 }
 
-/* The source port is of the flow, as the engine's is, and not the engine's. */
+/* The source port stands for the flow; it is not the engine's. */
 static struct vb_path path_of(const struct packet *packet)
 {
 	uint8_t ecn = packet->is_marked ? CE : packet->takes_marks ? ECT : 0;

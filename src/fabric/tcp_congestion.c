@@ -1,4 +1,4 @@
-/* Congestion controls of TCP, in integers: the same on every machine. */
+/* TCP's congestion controls in integers: they compute the same on every machine. */
 #include "fabric/tcp.h"
 
 enum { LEAST_WINDOW = 2 };
@@ -14,13 +14,13 @@ void tcp_control_init(struct tcp_control *control, uint64_t first_window, uint64
 	set_window(control, first_window);
 }
 
-/* a b / c, where a b is beyond 64 bits. */
+/* a b / c, where a b may exceed 64 bits. */
 static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
 {
 	return (uint64_t)((unsigned __int128)a * b / c);
 }
 
-/* RFC 5681, (2): an ack is worth a segment, however many it is for. */
+/* RFC 5681, (2): an ack counts as one segment, however many it acknowledges. */
 static bool start_slowly(struct tcp_control *control)
 {
 	if (control->window >= control->threshold)
@@ -56,7 +56,7 @@ static void newreno_on_timeout(struct tcp_control *control, uint64_t flight)
 
 /* ---- CUBIC: RFC 9438 --------------------------------------------------------------------------------------------- */
 
-/* C = 0.4 segments a second^3, here of TCP_ONE, by microseconds: as a fraction. */
+/* C = 0.4 segments a second^3, in TCP_ONE and microseconds, as a fraction. */
 #define C_ABOVE ((__int128)4 << TCP_POINT)
 #define C_BELOW ((__int128)10000000000 * 1000000000)
 
@@ -98,7 +98,7 @@ static void begin_epoch(struct tcp_control *control, vb_time now)
 		control->w_max = control->window;
 }
 
-/* What Reno would have, of which CUBIC has no less (4.3): alpha is 3 (1 - beta) / (1 + beta) until that reaches the
+/* Reno's window, below which CUBIC's does not fall (4.3): alpha is 3 (1 - beta) / (1 + beta) until it reaches the
  * window before the cut, then 1. */
 static void estimate_reno(struct tcp_control *control, uint64_t segments)
 {
@@ -126,7 +126,7 @@ static void cubic_on_ack(struct tcp_control *control, const struct tcp_acked *ac
 	set_window(control, window + (more < target - window ? more : target - window));
 }
 
-/* Fast convergence: who had to leave some of what he had before leaves more (4.7). */
+/* Fast convergence: a flow that had to give up part of its earlier share gives up more (4.7). */
 static void cubic_on_loss(struct tcp_control *control, uint64_t flight)
 {
 	const uint64_t window = control->window;
@@ -171,7 +171,7 @@ static void dctcp_on_ack(struct tcp_control *control, const struct tcp_acked *ac
 	}
 }
 
-/* A loss is answered as ever (3.5). */
+/* A loss is answered as without marks (3.5). */
 const struct tcp_control_kind tcp_controls[] = {
 	[FABRIC_NEWRENO] = { "newreno", false, newreno_on_ack, newreno_on_loss, newreno_on_timeout },
 	[FABRIC_CUBIC] = { "cubic", false, cubic_on_ack, cubic_on_loss, cubic_on_timeout },

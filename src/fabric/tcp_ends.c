@@ -1,9 +1,9 @@
-/* Endpoints that have TCP: a connection a flow, which is there before the flow begins; acks before data, and data of
- * flows by turns.
+/* Endpoints with TCP: each flow is a connection, which exists before the flow begins. Acks are sent before data, and
+ * flows send in turn.
  *
- * A packet goes through its host's CPU before it leaves, and after it came. Each way is a queue of its own: what leaves
- * next is chosen when the CPU begins with it, and it begins while there is room for what it has done; a CPU that takes
- * no time chooses when the wire is free. */
+ * A packet passes through its host's CPU before it leaves and after it arrives, in two separate queues. The next packet
+ * to leave is chosen when the CPU begins with it, and it begins while there is room for packets that are done. A CPU
+ * that takes no time chooses when the wire is free. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/endpoint.h"
@@ -13,7 +13,7 @@
 
 #define RTO_MIN     (200 * VB_MS)
 #define ACK_DELAY   (40 * VB_MS)
-#define MOST_SILENT (240 * VB_S) /* twice the longest between two timeouts of a flow */
+#define MOST_SILENT (240 * VB_S) /* twice the longest time between two timeouts of a flow */
 
 enum { ACK_EVERY = 2, FIRST_WINDOW = 10 };
 
@@ -129,7 +129,7 @@ static bool is_held(const struct shard *shard, const struct tcp_end *end, uint32
 
 /* ---- The CPU ----------------------------------------------------------------------------------------------------- */
 
-/* When it is done with one more. */
+/* When the CPU is done with one more packet. */
 static vb_time work(const struct shard *shard, struct cpu *cpu, uint32_t index)
 {
 	const struct fabric_tcp *costs = &shard->fabric->config->tcp;
@@ -147,7 +147,7 @@ static vb_time work(const struct shard *shard, struct cpu *cpu, uint32_t index)
 	return cpu->free_at;
 }
 
-/* What leaves may wait, done, for the wire: as much as two batches. */
+/* Packets that are done may wait for the wire: up to two batches. */
 static bool has_room(const struct tcp *tcp, const struct tcp_end *end)
 {
 	return end->sent.count < (tcp->has_cpu ? 2 * tcp->cpu_batch : 1);
@@ -197,7 +197,7 @@ static uint32_t make_segment(struct shard *shard, struct tcp_end *end, uint32_t 
 	return tcp_segment_packet(shard, flow, segment);
 }
 
-/* Whose turn it is keeps it for a batch, if it can use it. */
+/* The flow whose turn it is keeps it for a batch, if it can use it. */
 static uint32_t next_flow(const struct fabric *fabric, struct tcp_end *end)
 {
 	const struct tcp *tcp = fabric->tcp;
@@ -232,7 +232,7 @@ static uint32_t begin_segment(struct shard *shard, struct tcp_end *end)
 	return index;
 }
 
-/* The CPU begins with what is next, while it may. */
+/* The CPU takes the next packets, while it may. */
 static void feed(struct shard *shard, struct tcp_end *end)
 {
 	while (may_begin(shard, end) && has_work(shard, end)) {
@@ -244,7 +244,7 @@ static void feed(struct shard *shard, struct tcp_end *end)
 	}
 }
 
-/* What a CPU has to begin with when it is free, though the wire is not. */
+/* A CPU can begin when it is free, even if the wire is not. */
 static void feed_cpu(struct shard *shard, struct tcp_end *end)
 {
 	if (shard->fabric->tcp->has_cpu)
@@ -278,7 +278,7 @@ static bool wants(const struct shard *shard, const struct endpoint *endpoint)
 static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies)
 {
 	struct tcp_end *end = endpoint->tcp;
-	(void)replies; /* are of a class, too */
+	(void)replies; /* they belong to a class, too */
 	turns_hold(links_of(fabric->tcp), &end->turns, classes);
 	if (end->batch == FLOW_NONE)
 		return;
@@ -313,7 +313,7 @@ static void post(struct shard *shard, uint32_t flow)
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-/* Acks that are owed, by since when. */
+/* Keeps the list of delayed acks, sorted by since when. */
 static void set_delayed(const struct shard *shard, struct tcp_end *end, uint32_t flow, bool is_owed)
 {
 	struct tcp_receiver *receivers = shard->fabric->tcp->receivers, *receiver = &receivers[flow];
@@ -441,7 +441,7 @@ static void time_out(struct shard *shard, struct tcp_end *end, uint32_t flow)
 	end_flow(shard, flow);
 }
 
-/* What is over leaves the list of open flows. */
+/* Flows that are over leave the list of open flows. */
 static void look_at_timers(struct shard *shard, struct tcp_end *end)
 {
 	struct tcp_sender *senders = shard->fabric->tcp->senders;
@@ -484,9 +484,9 @@ static void advance(struct shard *shard, struct endpoint *endpoint, uint32_t num
 	feed_cpu(shard, end);
 }
 
-/* ---- What is said ------------------------------------------------------------------------------------------------ */
+/* ---- The result -------------------------------------------------------------------------------------------------- */
 
-/* A timeout gets a flow on, to its end at least: it has so many. */
+/* A timeout counts as progress, at least towards failure: a flow has a limited number of them. */
 static uint64_t executed(const struct fabric *fabric)
 {
 	uint64_t count = 0;

@@ -1,4 +1,4 @@
-/* What endpoints that have TCP consist of, and their packets (tcp_packets.c). */
+/* The state of endpoints with TCP, and their packets (tcp_packets.c). */
 #ifndef FABRIC_TCP_ENDS_H
 #define FABRIC_TCP_ENDS_H
 
@@ -6,28 +6,29 @@
 #include "fabric/tcp.h"
 
 struct packet_list {
-	uint32_t first, last, count; /* by `next` */
+	uint32_t first, last, count; /* linked by `next` */
 };
 
 struct cpu {
 	vb_time free_at;
-	uint32_t flow, batched; /* that it has done last, and how many of it one after the other */
+	uint32_t flow, batched; /* the flow of the last packet, and how many of it in a row */
 };
 
 struct tcp_end {
 	struct turns turns;         /* of flows that may send */
-	uint32_t batch, batch_left; /* whose turn it is until so many more are sent; FLOW_NONE */
+	uint32_t batch, batch_left; /* the flow whose turn it is, for so many more packets; FLOW_NONE */
 	uint32_t first_open;
-	uint32_t first_delayed, last_delayed; /* flows of others that are owed acks, by since when; FLOW_NONE */
-	struct vb_deadline expiry;            /* of the first timer of its flows; may be early */
-	struct packet_list acks;              /* that the CPU has not begun with */
-	struct packet_list sent, come;        /* through the CPU; packet.at: when it is done with it */
+	uint32_t first_delayed,
+		last_delayed;          /* flows of other endpoints with delayed acks, sorted by since when; FLOW_NONE */
+	struct vb_deadline expiry;     /* of the first timer of its flows; may be early */
+	struct packet_list acks;       /* that the CPU has not begun with */
+	struct packet_list sent, come; /* that are with the CPU, or done; packet.at: when they are done */
 	struct cpu sending, receiving;
 };
 
 struct tcp {
-	struct tcp_sender *senders;     /* by flow, each of its source's shard */
-	struct tcp_receiver *receivers; /* and of its destination's */
+	struct tcp_sender *senders;     /* by flow; each belongs to its source's shard */
+	struct tcp_receiver *receivers; /* by flow; each belongs to its destination's shard */
 	struct tcp_end *ends;
 	const struct tcp_control_kind *control;
 	vb_time ack_delay;
@@ -35,9 +36,9 @@ struct tcp {
 	bool has_cpu;
 };
 
-/* Counted; NO_PACKET: no memory, and the shard says so. From the endpoint of this number to the flow's source... */
+/* Counted; NO_PACKET: no memory, and is_out_of_memory is set. From this endpoint to the flow's source... */
 uint32_t tcp_ack_packet(struct shard *shard, uint32_t number, uint32_t flow, const struct tcp_ack *ack);
-/* ... and from there to its destination. */
+/* ... and from the source to the destination. */
 uint32_t tcp_segment_packet(struct shard *shard, uint32_t flow, uint64_t segment);
 
 bool tcp_is_segment(const struct vb_packet *headers);

@@ -1,8 +1,8 @@
-/* Segments and acks in the fabric's packets, which have room for what RoCE says. */
+/* Segments and acks as packets of the fabric, in the fields that RoCE uses. */
 #include "fabric/endpoint.h"
 #include "fabric/tcp_ends.h"
 
-/* A number: in a PSN and, beyond it, where packets with that take more room. */
+/* A number: its low bits as the PSN, the others in `holder`. */
 static struct vb_packet say(struct vb_packet headers, uint32_t flow, uint64_t number)
 {
 	headers.pkey = VB_PKEY_DEFAULT;
@@ -17,7 +17,7 @@ uint64_t tcp_said(const struct vb_packet *headers)
 	return headers->holder | headers->psn;
 }
 
-/* Blocks by their distance, each in a word; there are words in the record of this answer. */
+/* Blocks as distances, each in a word of the answer's record. */
 static struct vb_packet ack_headers(uint32_t flow, const struct tcp_ack *ack)
 {
 	struct vb_packet headers = { .opcode = ack->block_count ? VB_ATOMIC_ACKNOWLEDGE : VB_ACKNOWLEDGE,

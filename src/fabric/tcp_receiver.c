@@ -1,5 +1,5 @@
-/* What comes is acknowledged: in turn by counts, out of turn, or where that fills a gap, at once.
- * Holds: of what is beyond a gap each is marked in `seen`, and the first that is not there never is. */
+/* Acknowledges segments: in order by count, out of order or filling a gap at once.
+ * Holds: each segment beyond a gap is marked in `seen`, and the first missing one never is. */
 #include <stdlib.h>
 #include "fabric/tcp.h"
 
@@ -8,7 +8,7 @@ static bool is_seen(const struct tcp_receiver *receiver, uint64_t segment)
 	return receiver->seen[segment / 64] >> segment % 64 & 1;
 }
 
-/* The run of segments that this one, which is there, lies in. */
+/* The range of segments around this one, which has arrived. */
 static struct tcp_block block_around(const struct tcp_receiver *receiver, uint64_t segment)
 {
 	struct tcp_block block = { segment, segment + 1 };
@@ -19,7 +19,7 @@ static struct tcp_block block_around(const struct tcp_receiver *receiver, uint64
 	return block;
 }
 
-/* The block that came last, then those that were told of before (RFC 2018, 4). */
+/* The newest block, then those that were reported before (RFC 2018, 4). */
 static void add_blocks(struct tcp_receiver *receiver, struct tcp_ack *ack)
 {
 	uint8_t kept = 0;
@@ -73,7 +73,7 @@ struct tcp_taken tcp_receiver_take(
 {
 	struct tcp_taken taken = { 0 };
 	if (echoes && is_marked != receiver->is_marked) {
-		if (receiver->owed > 0) /* which were not as this one: RFC 8257, figure 1 */
+		if (receiver->owed > 0) /* which had another mark: RFC 8257, figure 1 */
 			taken.acks[taken.ack_count++] = tcp_receiver_ack(receiver);
 		receiver->is_marked = is_marked;
 	}

@@ -1,8 +1,6 @@
-/* What is sent, and sent again. A segment that three later ones were sacked before is lost; so is the first that is
- * missing when a recovery has repaired what was before it (RFC 6582), what is before a probe that is there, and all
- * after a timeout.
- *
- * Holds: what is under way, as far as is known, is next - una - sacked - lost + resent. */
+/* Sends, and sends again. A segment is lost if three later ones were sacked; so is the first one missing after a
+ * recovery has repaired what was before it (RFC 6582), those before a probe that arrived, and all after a timeout.
+ * Holds: as far as is known, next - una - sacked - lost + resent segments are under way. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fabric/tcp.h"
@@ -39,7 +37,7 @@ static uint64_t under_way(const struct tcp_sender *sender)
 	return sender->next - sender->una - sender->sacked - sender->lost + sender->resent;
 }
 
-/* What the window had let out, for the algorithm. */
+/* The segments that the window had let out, for the algorithm. */
 static uint64_t flight_of(const struct tcp_sender *sender)
 {
 	const uint64_t sent = sender->next - sender->una, window = sender->control.window >> TCP_POINT;
@@ -79,7 +77,7 @@ static void take_rtt(struct tcp_sender *sender, vb_time rtt)
 	sender->srtt += (rtt - sender->srtt) / 8;
 }
 
-/* As long as nothing tells that something is missing, a probe goes before a timeout: once. */
+/* While nothing indicates a loss, a probe precedes a timeout: once. */
 static bool may_probe(const struct tcp_sender *sender)
 {
 	return sender->times.probe && sender->state == TCP_OPEN && sender->sacked == 0 && sender->timeouts == 0 &&
@@ -196,7 +194,7 @@ int tcp_sender_send(struct tcp_sender *sender, vb_time now, uint64_t *segment, b
 	return 0;
 }
 
-/* ---- What is told of --------------------------------------------------------------------------------------------- */
+/* ---- Acks -------------------------------------------------------------------------------------------------------- */
 
 static void take_blocks(struct tcp_sender *sender, const struct tcp_ack *ack)
 {
@@ -216,7 +214,7 @@ static void take_blocks(struct tcp_sender *sender, const struct tcp_ack *ack)
 	}
 }
 
-/* Forgets what is before it. */
+/* Forgets the segments before it. */
 static void acknowledge(struct tcp_sender *sender, uint64_t there)
 {
 	for (; sender->una < there; sender->una++) {
@@ -226,7 +224,7 @@ static void acknowledge(struct tcp_sender *sender, uint64_t there)
 	}
 }
 
-/* All that are not sacked, from where that was done last. */
+/* All that are not sacked, from where the last call ended. */
 static void lose_before(struct tcp_sender *sender, uint64_t end)
 {
 	uint64_t segment = sender->lost_end > sender->una ? sender->lost_end : sender->una;
@@ -254,7 +252,7 @@ static void find_losses(struct tcp_sender *sender)
 		lose_before(sender, segment);
 }
 
-/* What was sent again goes once more where three that left after it arrived. */
+/* A segment that was sent again is sent once more if three later transmissions have arrived. */
 static void find_lost_again(struct tcp_sender *sender)
 {
 	if (sender->resent == 0 || sender->newest < sender->oldest + DUPLICATES)
@@ -275,7 +273,7 @@ static void find_lost_again(struct tcp_sender *sender)
 	}
 }
 
-/* What was sent before a probe that is there was sent two round trips before. */
+/* Segments sent before a probe that has arrived were sent two round trips earlier. */
 static void heed_probe(struct tcp_sender *sender)
 {
 	if (!sender->has_probed || (sender->una <= sender->probe && sender->sacked_end <= sender->probe))
@@ -342,7 +340,7 @@ enum tcp_time_out tcp_sender_time_out(struct tcp_sender *sender, const struct tc
 {
 	if (sender->is_probe_timer) {
 		sender->must_probe = sender->has_probed = true;
-		sender->probe = UINT64_MAX; /* when it leaves, it is known */
+		sender->probe = UINT64_MAX; /* known when it leaves */
 		set_timer(sender, now);
 		return TCP_PROBES;
 	}

@@ -53,7 +53,7 @@ static void copy(struct record *to, const struct record *from)
 	memcpy(to, from, offsetof(struct record, hops) + from->hop_count * sizeof(from->hops[0]));
 }
 
-/* Each flow is heard of at its destination alone, so of one shard. */
+/* A flow's record is used only at its destination, so by one shard. */
 void telemetry_begin(struct shard *shard, uint32_t packet, uint32_t flow)
 {
 	struct record *record = &shard->records[packet];

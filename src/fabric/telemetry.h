@@ -1,10 +1,8 @@
-/* Telemetry: what the ports on a packet's way were like as it left them, where the run's congestion control goes by
- * that.
+/* Telemetry: the state of the ports on a packet's path, when it left them, for runs whose congestion control needs it.
  *
- * A packet's record lies beside it, in a third array of its shard with the same index, and goes with it into other
- * shards: it is there as long as the packet, and nobody else owns it. Of each flow what its newest packet that asked
- * for an ack has brought is kept at its destination, and every ack that leaves takes a copy back. A run that needs
- * none has neither. */
+ * A packet's record is beside it, in a third array of its shard with the same index, and moves with it to other shards:
+ * it exists as long as the packet does. For each flow, the destination keeps the record of the newest packet that asked
+ * for an ack, and every ack takes a copy of it back. A run that needs no telemetry has neither. */
 #ifndef FABRIC_TELEMETRY_H
 #define FABRIC_TELEMETRY_H
 
@@ -31,9 +29,9 @@ void telemetry_close_flow(struct flow_state *flow);
 
 /* The packet leaves its endpoint. */
 void telemetry_begin(struct shard *shard, uint32_t packet, uint32_t flow);
-/* It leaves a switch, on that link, which counts it already. */
+/* The packet leaves a switch on this link, which has counted it already. */
 void telemetry_note(struct shard *shard, uint32_t link, uint32_t packet, vb_time at);
-/* It is there: the word for who gets it, until the next packet comes. */
+/* The packet has arrived: the word for its receiver, valid until the next packet arrives. */
 uint64_t telemetry_arrive(struct shard *shard, uint32_t packet);
 
 #endif

@@ -1,11 +1,11 @@
-/* See thresholds.h. Shares of a buffer S of which n classes of ports have alpha times what is free: each has
- * alpha S / (1 + n alpha). */
+/* See thresholds.h. In a buffer S of which n classes of ports may each use alpha times the free part, each gets alpha S
+ * / (1 + n alpha). */
 #include "fabric/thresholds.h"
 #include "fabric/buffer.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 
-enum { ONE = 1024 }; /* alpha is in such units of one */
+enum { ONE = 1024 }; /* alpha is in units of 1/1024 */
 
 static const struct network_switch *switch_of(const struct network *network, uint32_t link)
 {
@@ -41,7 +41,7 @@ uint64_t threshold_headroom(const struct fabric_config *config, uint32_t link)
 	return is_any && profile->buffer_bytes ? pfc_headroom(config, link) : 0;
 }
 
-/* Who sends to a link's queue: by the other ports of its switch. */
+/* The senders to a link's queue: the other ports of its switch. */
 struct senders {
 	const struct fabric_config *config;
 	const struct switch_profile *profile;
@@ -86,7 +86,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A class that is dropped is bounded where it waits, one that is paused where it comes in. */
+/* A lossy class is bounded in its output queue, a paused one at its input. */
 uint64_t threshold_queue_most(const struct fabric_config *config, uint32_t link, uint32_t class)
 {
 	const struct switch_profile *profile = profile_of(config->network, link);
@@ -111,7 +111,7 @@ uint64_t threshold_queue_most(const struct fabric_config *config, uint32_t link,
 	return profile->port_bytes ? least(most, profile->port_bytes) : most;
 }
 
-/* How many links of a rate make a queue grow; more than there are: none can. */
+/* How many links of a rate make a queue grow; more than there are: none do. */
 static uint32_t needed(const struct network *network, uint32_t link, uint64_t rate)
 {
 	uint64_t count = network_rate(network, link) / rate + 1;
@@ -129,7 +129,7 @@ static uint32_t count_as_fast(const struct network *network, uint32_t link, uint
 	return count;
 }
 
-/* The queue when so many of the kind of this one have their share of it. */
+/* The length of the queue when so many senders of this kind have their share in it. */
 static uint64_t queue_of(const struct senders *senders, uint32_t in_link, uint32_t class, uint32_t count, bool is_busy)
 {
 	const uint64_t alpha = buffer_alpha(senders->config->network, in_link, senders->profile, class);

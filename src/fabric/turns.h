@@ -1,5 +1,5 @@
-/* Flows of an endpoint take turns. Lists are linked by a number in a record of each flow, whoever's it is.
- * Holds: a flow is in one of them, or in none. */
+/* The flows of an endpoint take turns. Lists are linked by a number in any record that each flow has.
+ * Holds: a flow is in one of the lists, or in none. */
 #ifndef FABRIC_TURNS_H
 #define FABRIC_TURNS_H
 
@@ -8,15 +8,15 @@
 #include "net/profile.h"
 
 struct turn_list {
-	uint32_t first, last; /* first: FLOW_NONE, if there is none */
+	uint32_t first, last; /* first: FLOW_NONE if it is empty */
 };
 
 struct turns {
 	struct turn_list ready, held[FABRIC_CLASSES];
-	uint8_t classes_held; /* nothing of these is taken */
+	uint8_t classes_held; /* flows of these classes are not taken */
 };
 
-/* Where the number of the next one is in the record of the first flow, and how large a record is. */
+/* The address of the link in the first flow's record, and the size of a record. */
 struct turn_links {
 	uint32_t *next;
 	size_t stride;
@@ -60,7 +60,7 @@ static inline void turns_hold(struct turn_links links, struct turns *turns, uint
 	turns->classes_held = classes;
 }
 
-/* The first whose class is not held, taken out; FLOW_NONE. */
+/* Takes the first flow whose class is not held; FLOW_NONE. */
 static inline uint32_t turns_take(struct turn_links links, struct turns *turns, const struct flow_list *flows)
 {
 	for (uint32_t flow; (flow = turns->ready.first) != FLOW_NONE;) {

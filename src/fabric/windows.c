@@ -1,6 +1,6 @@
-/* Time goes on: in one shard event by event; in several by windows, each as long as the shortest way between two
- * shards, so that nothing sent in a window is there before its end. Holds: what happens, and in which order, is the
- * same for every number of shards. */
+/* Time goes on: with one shard event by event, with several in windows. A window is as long as the shortest way between
+ * two shards, so nothing sent in it arrives before its end. Holds: the same events happen in the same order with every
+ * number of shards. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -82,10 +82,10 @@ static void run_shard(struct shard *shard, vb_time until)
 
 struct windows {
 	struct fabric *fabric;
-	pthread_mutex_t gate; /* held until it is known how many threads there are */
+	pthread_mutex_t gate; /* held until the number of threads is known */
 	pthread_barrier_t barrier;
 	vb_time until;
-	bool is_over, is_cut_short; /* cut short: there are not enough threads, so nobody waits for the others */
+	bool is_over, is_cut_short; /* is_cut_short: too few threads could be made, so none waits for the others */
 	uint32_t started;
 	pthread_t threads[];
 };
@@ -105,7 +105,7 @@ static vb_time earliest(const struct fabric *fabric)
 	return first;
 }
 
-/* The busiest shard of a window is what more threads would wait for. */
+/* More threads would wait for the busiest shard of each window. */
 static void count_window(struct fabric *fabric)
 {
 	uint64_t most = 0;
@@ -118,7 +118,8 @@ static void count_window(struct fabric *fabric)
 static void run_windows(struct windows *windows, struct shard *shard)
 {
 	struct fabric *fabric = windows->fabric;
-	const vb_time until = windows->until; /* the next may be set before all have seen that this one is over */
+	const vb_time until =
+		windows->until; /* the next may be set before all threads have seen that this one is over */
 	for (;;) {
 		uint64_t begin = thread_ns();
 		link_take_mail(shard);
@@ -186,7 +187,7 @@ void windows_close(struct fabric *fabric)
 	fabric->windows = NULL;
 }
 
-/* ---- All --------------------------------------------------------------------------------------------------------- */
+/* ---- Time goes on ------------------------------------------------------------------------------------------------ */
 
 bool windows_peek(struct fabric *fabric, vb_time *at)
 {

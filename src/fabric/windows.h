@@ -1,17 +1,17 @@
-/* How time goes on, in one thread or in several. */
+/* How time goes on, in one thread or several. */
 #ifndef FABRIC_WINDOWS_H
 #define FABRIC_WINDOWS_H
 
 #include "fabric/state.h"
 
-/* Starts a thread for each shard but the first; nonzero: that cannot be. */
+/* Starts a thread for each shard except the first; nonzero: that failed. */
 int windows_open(struct fabric *fabric);
 void windows_close(struct fabric *fabric);
-bool windows_peek(struct fabric *fabric, vb_time *at);      /* when something happens next; false: never */
+bool windows_peek(struct fabric *fabric, vb_time *at);      /* the time of the next event; false: there is none */
 bool windows_step(struct fabric *fabric);                   /* the next event of a single shard; false: there is none */
-void windows_advance(struct fabric *fabric, vb_time until); /* all that happens before `until` */
+void windows_advance(struct fabric *fabric, vb_time until); /* all events before `until` */
 
-/* What a run costs: nobody here has a clock for anything else. */
+/* The cost of a run. No other part of the room reads a clock. */
 double windows_wall_s(void);
 double windows_cpu_s(void); /* of the process */
 

@@ -1,11 +1,12 @@
-/* The logarithm in fixed point: of x = m 2^e with 1 <= m < 2 it is e ln 2 + 2 artanh((m - 1) / (m + 1)). */
+/* Logarithms in fixed point: for x = m 2^e with 1 <= m < 2, ln x is e ln 2 + 2 artanh((m - 1) / (m + 1)). */
 #include "net/chance.h"
 
 enum { POINT = 60, UNIFORM_BITS = 53 };
 #define ONE ((uint64_t)1 << POINT)
-#define LN2 799144290325165978u /* of ONE */
+#define LN2 799144290325165978u /* in units of 1 / ONE */
 
-/* artanh(s) = s + s^3/3 + s^5/5 + ...; s is below 1/3, so that each term has three bits less. */
+/* artanh(s) = s + s^3/3 + s^5/5 + ...; s is below 1/3, so each term has at least three bits less than the one before.
+ */
 static uint64_t artanh(uint64_t s)
 {
 	uint64_t square = (uint64_t)((unsigned __int128)s * s >> POINT), sum = 0, power = s;

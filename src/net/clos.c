@@ -1,5 +1,5 @@
-/* Builds trees. Switches are numbered by tier and within a tier by pod, endpoints by leaf; the links of each tier
- * follow those of the one below, so that ports lead down first, then up. */
+/* Builds trees. Switches are numbered by tier and within a tier by pod, endpoints by leaf. The links of each tier
+ * follow those of the tier below, so a switch's ports lead down first, then up. */
 #include "net/clos.h"
 #include "net/why.h"
 
@@ -66,7 +66,7 @@ int clos_build(const struct clos *clos, struct network *network, char *why, unsi
 		return error;
 	bool has_cores = clos->tiers == 3;
 	uint32_t nic = network_add_nic(network, &clos->nic), leaves = clos->pods * clos->leaves;
-	/* With two tiers there is but one pod: each leaf is the part that stays together. */
+	/* Two tiers have only one pod: each leaf, with its endpoints, is the part that stays together. */
 	add_switches(network, clos, 0, has_cores ? clos->pods : leaves, has_cores ? clos->leaves : 1, false);
 	add_switches(network, clos, 1, clos->pods, clos->spines, !has_cores);
 	if (has_cores)

@@ -1,8 +1,7 @@
-/* Flows from files: which format it is, and HPCC's two.
+/* Flows from files: finds out which format it is, and reads HPCC's two.
  *
- * As CSV: src,dst,bytes,start_ns on each line, under a line that says so. The original text: how many there are, then
- * "src dst pg dport bytes start_s" of each; pg is the traffic class. Flows need not come in the order of their
- * starts. */
+ * CSV has src,dst,bytes,start_ns on each line, below a line with these names. HPCC's original text has the number of
+ * flows, then "src dst pg dport bytes start_s" for each; pg is the traffic class. Flows need not be sorted by start. */
 #include <string.h>
 #include "net/flow_text.h"
 #include "net/profile.h"
@@ -21,7 +20,7 @@ int flow_list_add_read(struct flow_list *list, const struct text *text, const st
 	return flow_list_add(list, flow);
 }
 
-/* The next word as a number of 32 bits. */
+/* The next word, as a number of 32 bits. */
 static int take_u32(
 	const struct text *text, struct span *line, char separator, uint32_t max, const char *what, uint32_t *number)
 {
@@ -41,7 +40,7 @@ static int take_bytes(const struct text *text, struct span *line, char separator
 	return 0;
 }
 
-/* unit: of what the file counts in, in ps. */
+/* unit: the file's unit of time, in ps. */
 static int take_start(const struct text *text, struct span *line, char separator, vb_time unit, vb_time *start)
 {
 	struct span word = { .at = "", .length = 0 };
@@ -102,7 +101,8 @@ static int read_hpcc_flow(const struct text *text, struct span line, struct flow
 				     : text_wrong(text, "expected \"src dst class port bytes start\", and no more");
 }
 
-/* As many as it says; what is behind them, as its authors' explanation of the format, they do not read either. */
+/* Reads as many flows as the first line says. Text after them is ignored, as HPCC's own reader ignores it: files have
+ * an explanation of the format there. */
 static int read_hpcc(struct flow_list *list, struct text *text, uint32_t endpoints)
 {
 	struct span line, word;
@@ -124,7 +124,7 @@ static int read_hpcc(struct flow_list *list, struct text *text, uint32_t endpoin
 	return 0;
 }
 
-/* By its first line: one with commas is CSV, one that begins with a number and has no arrow HPCC's. */
+/* By the first line: with commas it is CSV; HPCC's text begins with a number and has no arrow. */
 int flow_list_read_text(struct flow_list *list, struct text *text, uint32_t endpoints)
 {
 	struct text ahead = *text;

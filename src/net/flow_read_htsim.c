@@ -1,13 +1,13 @@
-/* htsim's .cm: "Nodes", "Connections" and "Triggers" with their numbers, which must be true where they are given, then
- * lines as
+/* htsim's .cm: "Nodes", "Connections" and "Triggers" with their numbers, which must be right where they are given, then
+ * lines such as
  *
  *     src->dst id N start PS size BYTES send_done_trigger T
  *     src->dst id N trigger T size BYTES
  *     trigger id T oneshot
  *
- * A flow that waits for a trigger begins when the flow that fires it ends at its sender. Here a flow waits for one
- * other of the same source, so a trigger that several fire, or one of another source, is refused. "msg" makes a flow a
- * message of the connection that its id names; each is a flow here. An id is otherwise that of one flow, or of one
+ * A flow with a trigger begins when the flow that fires the trigger ends at its sender. This reader accepts one firing
+ * flow, of the same source; it refuses a trigger that several flows fire, or one of another source. "msg" makes a flow
+ * a message of the connection with its id; each message is a flow here. Otherwise an id belongs to one flow, or to one
  * trigger. */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 #include "net/flow_text.h"
 #include "net/grow.h"
 
-/* A flow that fires a trigger, or waits for it. */
+/* A flow that fires a trigger, or waits for one. */
 struct end {
 	uint32_t trigger, flow, line;
 };
 
-/* The id of a flow or of a trigger. */
+/* The id of a flow or trigger. */
 struct id {
 	uint32_t id, line;
 	uint32_t src, dst; /* of a flow */
@@ -46,11 +46,11 @@ struct reading {
 	struct flow_list *list;
 	struct text *text;
 	uint32_t endpoints;
-	uint32_t first; /* of the list's flows that is from this file */
+	uint32_t first; /* the list's first flow that is from this file */
 	struct ends firing, waiting;
 	struct ids flow_ids, trigger_ids;
-	uint64_t counts[COUNTS];      /* as the file has them */
-	uint32_t count_lines[COUNTS]; /* 0: it has none */
+	uint64_t counts[COUNTS];      /* as the file gives them */
+	uint32_t count_lines[COUNTS]; /* 0: not given */
 	uint32_t triggers;
 };
 
@@ -158,7 +158,7 @@ static int read_flow(struct reading *reading, struct span pair, struct span *lin
 	return error;
 }
 
-/* With one flow that fires it, oneshot, multishot and a barrier of one are the same. */
+/* With one firing flow, oneshot, multishot and a barrier of one mean the same. */
 static int read_trigger(struct reading *reading, struct span *line)
 {
 	const struct text *text = reading->text;
@@ -185,7 +185,7 @@ static int read_trigger(struct reading *reading, struct span *line)
 	return add_id(&reading->trigger_ids, &its);
 }
 
-/* A line that says how many there are of something, if it is one. */
+/* Whether the line gives the count of something, and which. */
 static int read_count(struct reading *reading, struct span name, struct span *line, bool *is_one)
 {
 	struct span word;
@@ -233,7 +233,7 @@ static int check_count(struct reading *reading, enum count count, uint32_t is)
 		reading->text, "%s %u, yet there are %u", count_names[count], (unsigned)reading->counts[count], is);
 }
 
-/* Nodes are numbered from 0 on, and no flow names more than there are. */
+/* Nodes are numbered from 0. No flow may name a node beyond the count. */
 static int check_nodes(struct reading *reading)
 {
 	const struct flow_list *list = reading->list;
@@ -256,7 +256,7 @@ static int compare_ids(const void *a, const void *b)
 	return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Two flows of one id are messages of one connection, or wrong; two triggers are. */
+/* Two flows with one id must be messages of one connection. Two triggers may not share an id. */
 static int check_ids(struct reading *reading, struct ids *ids, const char *what)
 {
 	if (ids->count)
@@ -294,7 +294,7 @@ static int compare(const void *a, const void *b)
 					: (x->flow > y->flow) - (x->flow < y->flow);
 }
 
-/* How many flows fire the trigger, and where in the list the first of them is. */
+/* How many flows fire the trigger, and the place of the first of them in the list. */
 static uint32_t find_firing(const struct ends *firing, uint32_t trigger, uint32_t *first)
 {
 	uint32_t low = 0, high = firing->count, count = 0;
@@ -337,7 +337,7 @@ static int join(struct reading *reading)
 	return 0;
 }
 
-/* Refuses flows that never begin, at the line of the first. */
+/* Refuses flows that never begin, naming the line of the first. */
 static int check_beginnings(struct reading *reading)
 {
 	uint32_t stuck;

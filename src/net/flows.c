@@ -1,4 +1,4 @@
-/* A list of flows. */
+/* Lists of flows, and the order among them. */
 #include "net/flows.h"
 #include <errno.h>
 #include "base/invariant.h"
@@ -64,7 +64,7 @@ int flow_followers_make(struct flow_followers *followers, const struct flow_list
 		flow_followers_free(followers);
 		return -ENOMEM;
 	}
-	/* first[i + 2] counts the waits for flow i; then first[i + 1] is where the next of them goes. */
+	/* first[i + 2] counts the waits for flow i; after the sums, first[i + 1] is where its next one is stored. */
 	for (uint32_t i = 0; i < list->wait_count; i++) {
 		assert(list->waits[i].before < list->count);
 		first[list->waits[i].before + 2]++;
@@ -89,7 +89,8 @@ void flow_followers_free(struct flow_followers *followers)
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-/* Takes flows off that can begin, until none is left to take: `left` has the waits of each, `ready` room for all. */
+/* Removes the flows that can begin, until there are no more. left: for counting each flow's waits; ready: room for all
+ * flows. */
 static void begin_all(
 	const struct flow_list *list, const struct flow_followers *followers, uint32_t *left, uint32_t *ready)
 {

@@ -9,7 +9,7 @@
 
 enum { GROW_FIRST = 16, GROW_MOST = 1 << 28 };
 
-/* Zeroed, from the beginning of a cache line on; NULL: no memory. */
+/* Zeroed memory that starts at a cache line; NULL: no memory. */
 static inline void *grow_lines(size_t size)
 {
 	const size_t whole = (size + 63) / 64 * 64;
@@ -17,7 +17,8 @@ static inline void *grow_lines(size_t size)
 	return lines ? memset(lines, 0, whole) : NULL;
 }
 
-/* Room for one more behind count, in the array that *array points at; false: there is none, and nothing changed. */
+/* Makes room for one more element behind count, in the array that *array points to; false: no memory, and nothing
+ * changed. */
 static inline bool grow_by_one(void *array, uint32_t *room, uint32_t count, size_t size)
 {
 	if (count < *room)
@@ -25,7 +26,7 @@ static inline bool grow_by_one(void *array, uint32_t *room, uint32_t count, size
 	if (count >= GROW_MOST)
 		return false;
 	uint32_t wanted = *room ? *room * 2 : GROW_FIRST;
-	void *old; /* copied, as *array is a pointer of some other type */
+	void *old; /* copied, as *array has some other pointer type */
 	memcpy(&old, array, sizeof(old));
 	void *larger = realloc(old, wanted * size);
 	if (!larger)

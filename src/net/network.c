@@ -1,5 +1,5 @@
-/* Networks as data: adding to one, and looking whether what was added is a network.
- * Holds, after network_finish: each endpoint's link leads from it and it has no other; the ports of a switch are its
+/* Adds to a network, and checks that the result is one.
+ * Holds, after network_finish: each endpoint's link leads from it, and it has no other; a switch's ports are its
  * outgoing links in the order of their numbers; a link's reverse leads back, at the same rate and delay. */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "net/network.h"
 #include "net/why.h"
 
-/* The next place of one of the network's arrays, or NULL; what had no memory makes network_finish fail. */
+/* The next element of one of the network's arrays, or NULL; after a lack of memory network_finish fails. */
 #define ADD(network, array, count, room)                                                                               \
 	(grow_by_one(&(network)->array, &(network)->room, (network)->count, sizeof(*(network)->array))                 \
 			? &(network)->array[(network)->count++]                                                        \
@@ -112,7 +112,7 @@ static bool exists(const struct network *network, network_node node)
 	return network_index(node) < (network_is_switch(node) ? network->switch_count : network->endpoint_count);
 }
 
-/* For complaints. */
+/* For error messages. */
 static const char *kind_of(network_node node)
 {
 	return network_is_switch(node) ? "switch" : "endpoint";
@@ -161,7 +161,7 @@ static int check_endpoints(struct network *network, char *why, unsigned why_size
 	return network->endpoint_count ? 0 : why_not(why, why_size, "a network without endpoints");
 }
 
-/* By counting; links are looked at in order, so the ports of a switch are in order. */
+/* Sorts by counting. It takes the links in order, so the ports of a switch are in order. */
 static int sort_ports(struct network *network)
 {
 	free(network->ports);
@@ -187,7 +187,7 @@ static int sort_ports(struct network *network)
 	return 0;
 }
 
-/* Marks all nodes that can be reached from endpoint 0: endpoints first, then switches. queue: that many. */
+/* Marks all nodes that can be reached from endpoint 0: endpoints first, then switches. queue: room for that many. */
 static void reach(const struct network *network, bool *reached, network_node *queue)
 {
 	uint32_t first = 0, last = 0;

@@ -24,7 +24,7 @@
 
 #define NETWORK_NONE UINT32_MAX
 
-/* Who a link leads to or comes from: an endpoint, or a switch with the top bit set. */
+/* Where a link begins or ends: an endpoint, or a switch with the top bit set. */
 typedef uint32_t network_node;
 #define NETWORK_SWITCH 0x80000000u
 
@@ -41,21 +41,23 @@ static inline network_node network_switch_node(uint32_t index)
 	return index | NETWORK_SWITCH;
 }
 
-/* What may go wrong with a link. */
+/* The faults that a link can have. */
 struct network_fault {
 	uint32_t loss_ppm, duplicate_ppm;
-	uint32_t loss_every; /* each so-many-th is lost; 0: none */
-	uint32_t mark_ppm;   /* as a switch does that is congested */
-	uint32_t late_ppm;   /* those that are late are so by up to late_by */
+	uint32_t loss_every; /* every so-many-th packet is lost; 0: none */
+	uint32_t mark_ppm;   /* marked as by a congested switch */
+	uint32_t late_ppm;   /* packets that are late, by up to late_by */
 	vb_time late_by;
-	vb_time jitter; /* all are late by up to so much */
+	vb_time jitter; /* every packet is late by up to so much */
 	double bit_error_rate;
-	vb_time down_at, up_at; /* the first time it is down, from and until; up_at 0: for good; both 0: never */
-	vb_time flap_period;    /* and again after so long; 0: once */
-	/* A switch at either end knows so much later that it is down, and that it is up again, and chooses other ways
-	 * while it has any. What is sent on a link that is down, or waits for it already, is lost. */
+	vb_time down_at, up_at; /* the first outage, from and until; up_at 0: for good; both 0: never */
+	vb_time flap_period;    /* the outage repeats after so long; 0: it does not */
+	/* A switch at either end learns after this time that the link is down, and later that it is up again; meanwhile
+	 * it uses the link, then other paths while it has any. Packets that are sent on a link that is down, or already
+	 * wait for it, are lost. */
 	vb_time detection;
-	vb_time convergence; /* and so much later those further away, who then choose no way that ends there */
+	vb_time convergence; /* switches further away learn so much later, and then choose no path that leads only over
+				the link */
 };
 
 static inline bool network_fault_is_for_good(const struct network_fault *fault)
@@ -67,20 +69,20 @@ struct network_link {
 	network_node from, to;
 	uint64_t bits_per_second;
 	vb_time delay;
-	uint32_t reverse; /* the link that goes back */
+	uint32_t reverse; /* the link in the other direction */
 	uint32_t fault;   /* index into faults, NETWORK_NONE */
 };
 
 struct network_endpoint {
-	uint32_t link; /* outgoing; the incoming one is its reverse */
+	uint32_t link; /* outgoing; its reverse is the incoming one */
 	uint32_t machine;
 	uint32_t nic; /* index into nics */
 };
 
 struct network_switch {
 	uint32_t profile;                /* index into profiles */
-	uint32_t tier;                   /* 0 has endpoints; for reports and for cutting the network in parts */
-	uint32_t pod;                    /* neighbours that belong together; NETWORK_NONE: of no pod */
+	uint32_t tier;                   /* 0: has endpoints; for reports, and for dividing the network into shards */
+	uint32_t pod;                    /* switches that belong together; NETWORK_NONE: of no pod */
 	uint32_t first_port, port_count; /* ports[first_port ..], after network_finish */
 };
 
@@ -94,10 +96,10 @@ struct network {
 	struct nic_profile *nics;
 	uint32_t endpoint_count, switch_count, link_count, fault_count, profile_count, nic_count;
 	uint32_t endpoint_room, switch_room, link_room, fault_room, profile_room, nic_room;
-	bool is_split;    /* not all need reach all: rails without a spine */
-	bool is_whole_ns; /* transmission times are cut off to whole nanoseconds, to be held against simulators that do
-			     so */
-	bool has_no_memory; /* something was not added: network_finish says so */
+	bool is_split;      /* not all endpoints need to reach each other: rails without a spine */
+	bool is_whole_ns;   /* transmission times are rounded down to whole nanoseconds, for comparison with simulators
+			       that do so */
+	bool has_no_memory; /* an addition failed: network_finish says so */
 };
 
 static inline const struct switch_profile *network_profile(const struct network *network, network_node node)
@@ -105,22 +107,22 @@ static inline const struct switch_profile *network_profile(const struct network 
 	return network_is_switch(node) ? &network->profiles[network->switches[network_index(node)].profile] : NULL;
 }
 
-/* Of a link: no more than the PCIe of a NIC at either end of it. */
+/* Of a link; the PCIe of a NIC at either end bounds it. */
 uint64_t network_rate(const struct network *network, uint32_t link);
 
-/* Each adds one and returns its index (connect: the link a -> b; b -> a is the next), NETWORK_NONE without memory,
- * which need not be looked at before network_finish. */
+/* Each adds one element and returns its index (connect: of link a -> b; b -> a is the next), or NETWORK_NONE without
+ * memory, which callers need not check before network_finish. */
 uint32_t network_add_profile(struct network *network, const struct switch_profile *profile);
 uint32_t network_add_nic(struct network *network, const struct nic_profile *nic);
 uint32_t network_add_endpoint(struct network *network, uint32_t machine, uint32_t nic);
 uint32_t network_add_switch(struct network *network, uint32_t profile, uint32_t tier, uint32_t pod);
 uint32_t network_connect(
 	struct network *network, network_node a, network_node b, uint64_t bits_per_second, vb_time delay);
-/* Of both directions. -ENOMEM. */
+/* Sets it for both directions. -ENOMEM. */
 int network_set_fault(struct network *network, uint32_t link, const struct network_fault *fault);
 
-/* Sorts the ports and looks whether it is one: -EINVAL and why (each endpoint has one link, to a switch or an endpoint;
- * all reach all, unless it is split; rates are not 0); -ENOMEM. */
+/* Sorts the ports and checks the network: -EINVAL and why (each endpoint has one link, to a switch or an endpoint; all
+ * endpoints reach each other, unless it is split; no rate is 0); -ENOMEM. */
 int network_finish(struct network *network, char *why, unsigned why_size);
 void network_free(struct network *network);
 

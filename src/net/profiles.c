@@ -1,14 +1,13 @@
-/* Built-in profiles of switches and NICs. Beside each stands where its numbers are from: measured (by us), published
- * (where) or assumed. What is published of real switches is little: how a buffer is shared out is assumed throughout.
- *
- * All have the same classes, so that a scenario needs no change with the switch: 0 to 6 carry data, alike, and 7,
- * before them, acknowledgements and notifications where these are given a class of their own. */
+/* Built-in profiles of switches and NICs. Each says where its numbers come from: measured (by us), published (where) or
+ * assumed. Little is published about real switches: how a buffer is shared is assumed throughout. All profiles have the
+ * same classes, so a scenario need not change with the switch: 0 to 6 carry data and are alike; 7 is served before
+ * them, and carries acknowledgements and notifications if these have a class of their own. */
 #include <string.h>
 #include "net/profile.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024, KB = 1000 };
 
-/* In the classes of data; that of acknowledgements never drops, pauses or marks before the buffer is full. */
+/* For the classes of data; that of acknowledgements never drops, pauses or marks before the buffer is full. */
 #define CLASSES(...)                                                                                                   \
 	.class_count = FABRIC_CLASSES, .classes = { __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__,   \
 		__VA_ARGS__, __VA_ARGS__, { .is_strict = true } }

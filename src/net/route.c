@@ -1,5 +1,5 @@
-/* Finds shortest paths, a search in breadth from each place, and packs them into rows, cells and groups (route.h).
- * While it works it has the group of each switch and place in a table of two bytes each. */
+/* Finds shortest paths by a breadth-first search from each place, and packs them into rows, cells and groups (route.h).
+ * While it works, a table holds the group of each switch and place in two bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/invariant.h"
@@ -10,7 +10,7 @@ enum { ITSELF = UINT16_MAX, WIDE_FROM = 256 };
 #define FAR          UINT32_MAX
 #define MOST_ENTRIES (1u << 30) /* of the table */
 
-/* A group while they are collected: the switch's `number`th. */
+/* A group while groups are collected: number `number` of its switch. */
 struct found {
 	uint32_t at_switch;
 	uint32_t number;
@@ -20,16 +20,16 @@ struct found {
 struct work {
 	const struct network *network;
 	struct routes *routes;
-	uint32_t *places;     /* switches that are one */
-	uint32_t *neighbours; /* beside network->ports: the switch a port leads to, or NETWORK_NONE */
-	uint32_t *distance;   /* to the place in hand, by switch */
+	uint32_t *places;     /* switches that are places */
+	uint32_t *neighbours; /* beside network->ports: the switch that a port leads to, or NETWORK_NONE */
+	uint32_t *distance;   /* from the current place, by switch */
 	uint32_t *queue;
 	uint16_t *table;       /* group of [switch][place], or ITSELF */
 	uint32_t *group_count; /* by switch */
-	uint32_t *last;        /* by switch: the group found last, which is likely to be it again */
+	uint32_t *last;        /* by switch: the last group that was found, which is likely to match again */
 	struct found *found;
 	uint32_t found_count, found_room;
-	uint32_t *hashed; /* groups by their hash, each number + 1; hashed_room is a power of two */
+	uint32_t *hashed; /* groups by their hash, each as its number + 1; hashed_room is a power of two */
 	uint32_t hashed_room;
 	uint32_t link_count, link_room; /* of routes->links */
 };
@@ -56,7 +56,7 @@ static void measure(struct work *work, uint32_t place)
 	}
 }
 
-/* Appends the links of a switch that lead nearer, to routes->links; false: no memory. */
+/* Appends to routes->links those links of a switch that lead nearer; false: no memory. */
 static bool collect(struct work *work, uint32_t at, struct route_group *group)
 {
 	const struct network_switch *from = &work->network->switches[at];
@@ -94,7 +94,7 @@ static uint32_t hash_of(const struct work *work, uint32_t at, struct route_group
 	return (uint32_t)(hash >> 32);
 }
 
-/* The place in `hashed` where the group is, or where it belongs. */
+/* The position in `hashed` of the group, or where it belongs. */
 static uint32_t *look_up(struct work *work, uint32_t at, struct route_group group)
 {
 	uint32_t i = hash_of(work, at, group);
@@ -121,7 +121,8 @@ static bool make_room(struct work *work)
 	return true;
 }
 
-/* The number of the group last collected, which is forgotten again if it is known. NETWORK_NONE: no memory. */
+/* The number of the group that was collected last; it is dropped again if it is known already. NETWORK_NONE: no memory.
+ */
 static uint32_t intern(struct work *work, uint32_t at, struct route_group group)
 {
 	uint32_t known = work->last[at];
@@ -168,7 +169,7 @@ static bool search(struct work *work)
 
 /* ---- Packing ----------------------------------------------------------------------------------------------------- */
 
-/* The group that most places have; places equal in number: the lower group. */
+/* The group of most places; of several with equally many places the lowest. */
 static uint16_t find_usual(const uint16_t *table, uint32_t places, uint32_t *counts, uint32_t groups)
 {
 	memset(counts, 0, groups * sizeof(*counts));
@@ -182,7 +183,8 @@ static uint16_t find_usual(const uint16_t *table, uint32_t places, uint32_t *cou
 	return usual;
 }
 
-/* Whether blocks of so many places see the same; a switch's own place is as any. Then *cell is the one of `block`. */
+/* Whether blocks of `span` places have the same group; a switch's own place matches any. *cell is then the group of
+ * `block`. */
 static bool agrees(const uint16_t *table, uint32_t span, uint32_t block, uint32_t shift, uint16_t *cell)
 {
 	*cell = 0;
@@ -220,7 +222,7 @@ static uint8_t find_shift(const uint16_t *table, uint32_t span)
 	return shift;
 }
 
-/* Fills in the row but for its groups, writes its cells, and returns how many bytes they take. */
+/* Fills in the row except its groups, writes its cells, and returns how many bytes these take. */
 static uint32_t pack(
 	struct route_row *row, const uint16_t *table, uint32_t places, uint32_t groups, uint16_t usual, uint8_t *cells)
 {
@@ -272,7 +274,7 @@ static bool pack_all(struct work *work)
 		length += pack(row, table, places, work->group_count[at], usual, routes->cells + length);
 	}
 	free(counts);
-	uint8_t *cells = realloc(routes->cells, length + 1); /* smaller: it stays if that fails */
+	uint8_t *cells = realloc(routes->cells, length + 1); /* shrinks: on failure it stays as it is */
 	routes->cells = cells ? cells : routes->cells;
 	routes->bytes = switches * sizeof(*routes->rows) + work->network->endpoint_count * sizeof(*routes->ends) +
 			length + work->found_count * sizeof(*routes->groups) + work->link_room * sizeof(*routes->links);

@@ -1,10 +1,10 @@
-/* Where a packet may go next: for each switch and each place that has endpoints, the ports on shortest paths.
- * Holds: a port that is named leads one step nearer.
+/* Where a packet may go next: for each switch and each place with endpoints, the ports on shortest paths.
+ * Holds: each port that is listed leads one step nearer.
  *
- * A place is a switch that endpoints hang on. Most switches see most places alike: a leaf has one way for all but its
- * own, a core switch one for each pod. So a switch has a row: what is usual, and a run of places that are not, in
- * blocks of a power of two that share a cell. A cell is the number of one of the switch's groups, a group a run of
- * `links`. */
+ * A place is a switch with endpoints. Most switches treat most places alike: a leaf has one way for all places but its
+ * own, a core switch one for each pod. So a switch has a row: the usual group, and a range of places that have others,
+ * in blocks of a power of two that share a cell. A cell is the number of one of the switch's groups; a group is a range
+ * of `links`. */
 #ifndef NET_ROUTE_H
 #define NET_ROUTE_H
 
@@ -22,18 +22,18 @@ struct route_group {
 };
 
 struct route_row {
-	uint32_t place;       /* the switch's own, or NETWORK_NONE */
-	uint32_t first, span; /* the places that are not usual */
-	uint32_t cells;       /* theirs begin at this byte of cells */
-	uint32_t groups;      /* the first of the switch */
-	uint8_t shift;        /* a cell is for so many places, as a power of two */
-	bool is_wide;         /* cells are of two bytes, the lower first */
+	uint32_t place;       /* the switch itself, or NETWORK_NONE */
+	uint32_t first, span; /* the places whose group is not the usual one */
+	uint32_t cells;       /* its cells begin at this byte of routes.cells */
+	uint32_t groups;      /* the switch's first group */
+	uint8_t shift;        /* each cell is for 2^shift places */
+	bool is_wide;         /* cells have two bytes, the lower first */
 	struct route_group usual;
 };
 
 struct route_end {
-	uint32_t place;     /* NETWORK_NONE: the endpoint hangs on another endpoint */
-	uint32_t last_link; /* from there to the endpoint */
+	uint32_t place;     /* NETWORK_NONE: the endpoint is connected to another endpoint */
+	uint32_t last_link; /* from the place to the endpoint */
 };
 
 struct routes {
@@ -43,14 +43,14 @@ struct routes {
 	struct route_group *groups;
 	uint32_t *links;
 	uint32_t place_count;
-	uint64_t bytes; /* of all of these */
+	uint64_t bytes; /* memory of all of these */
 };
 
-/* Shortest paths by links crossed. NULL: no memory. Ports that lead to the same place are choices of one another. */
+/* Shortest paths by the number of links. NULL: no memory. Parallel ports to one place are alternatives. */
 struct routes *routes_make(const struct network *network);
 void routes_free(struct routes *routes);
 
-/* From a switch towards an endpoint. O(1). The count is 1 at the last switch, and 0 where no path leads. */
+/* From a switch towards an endpoint, in O(1). The count is 1 at the last switch, and 0 if there is no path. */
 static inline struct route_choice routes_towards(const struct routes *routes, uint32_t at_switch, uint32_t endpoint)
 {
 	const struct route_end *end = &routes->ends[endpoint];
@@ -68,7 +68,7 @@ static inline struct route_choice routes_towards(const struct routes *routes, ui
 	return (struct route_choice){ .links = routes->links + group.first, .count = group.count };
 }
 
-/* Whether what one endpoint sends can arrive at another. */
+/* Whether packets of one endpoint can reach another. */
 bool routes_lead(const struct routes *routes, const struct network *network, uint32_t from, uint32_t to);
 
 #endif

@@ -1,6 +1,6 @@
-/* Distributions of sizes, the built-in among them. All is reckoned in whole numbers, so that it is the same everywhere.
- * The built-in points are published facts, as the HPCC paper's simulations discretised them (Li et al., SIGCOMM 2019;
- * the repository alibaba-edu/High-Precision-Congestion-Control). */
+/* Distributions of sizes, among them the built-in ones. All arithmetic is in integers, so every machine gets the same.
+ * The built-in points are published facts, as discretised for the simulations of the HPCC paper (Li et al., SIGCOMM
+ * 2019; the repository alibaba-edu/High-Precision-Congestion-Control). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static int read_points(struct text *text, struct sizes *sizes, uint32_t *room)
 	struct span line, bytes, percent;
 	for (bool is_first = true; text_next(text, '#', &line); is_first = false) {
 		if (is_first && ((*line.at >= 'a' && *line.at <= 'z') || (*line.at >= 'A' && *line.at <= 'Z')))
-			continue; /* what the columns are called */
+			continue; /* the line with the column names */
 		struct size_point point;
 		uint64_t share;
 		if (!span_take(&line, ',', &bytes) || !span_number(bytes, FLOW_MOST_BYTES, &point.bytes) ||
@@ -110,7 +110,8 @@ void sizes_free(struct sizes *sizes)
 	*sizes = (struct sizes){ 0 };
 }
 
-/* What lies before a point: the one before it, or as many bytes and no share, so that all up to there have its size. */
+/* The point before a point: its predecessor, or the same bytes with no share, so that all sizes up to there are equal.
+ */
 static struct size_point before(const struct sizes *sizes, uint32_t i)
 {
 	return i ? sizes->points[i - 1] : (struct size_point){ .bytes = sizes->points[0].bytes };

@@ -17,7 +17,7 @@ struct text text_of(const char *name, const char *bytes, size_t length, char *wh
 	};
 }
 
-/* Reads until the file ends; -EFBIG: it does not within what is allowed. */
+/* Reads to the end of the file; -EFBIG: the file is larger than allowed. */
 static int read_all(FILE *file, char **bytes, size_t *length)
 {
 	for (size_t room = READ_FIRST; room <= READ_MOST; room *= 2) {
@@ -69,7 +69,7 @@ int text_wrong(const struct text *text, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(what, sizeof(what), format, arguments);
 	va_end(arguments);
-	for (char *c = what; *c; c++) /* it goes to a terminal */
+	for (char *c = what; *c; c++) /* the text may go to a terminal */
 		if ((unsigned char)*c < ' ' || *c == 0x7F)
 			*c = '?';
 	return why_not(text->why, text->why_size, "%s:%u: %s", text->name, text->line, what);
@@ -157,7 +157,8 @@ bool span_number(struct span span, uint64_t max, uint64_t *number)
 	return span_decimal(span, 1, max, number);
 }
 
-/* Takes "e-6" off the end. Beyond so many digits nothing is in bounds but 0, which nobody writes so. */
+/* Removes an exponent such as "e-6" from the end. An exponent with more digits would leave every number but 0 out of
+ * bounds. */
 static bool take_exponent(struct span *span, int *exponent)
 {
 	enum { MOST = 18 };
@@ -211,7 +212,7 @@ bool span_decimal(struct span span, uint64_t unit, uint64_t max, uint64_t *count
 		if (value > UINT64_MAX)
 			return false;
 	}
-	value *= unit; /* both are below 2^64 */
+	value *= unit; /* both factors are below 2^64 */
 	for (; exponent > 0; exponent--) {
 		if (value > ~(unsigned __int128)0 / 10)
 			return false;
@@ -233,7 +234,7 @@ struct unit {
 	uint64_t of;
 };
 
-/* The unit that the text ends with, of which the longest comes first; takes it off. */
+/* The unit at the end of the text, which is removed. The longest unit comes first. */
 static const struct unit *take_unit(struct span *span, const struct unit *units)
 {
 	for (const struct unit *unit = units; unit->name; unit++) {

@@ -1,10 +1,10 @@
-/* Networks by their parameters: which kinds there are, and those that are no trees. */
+/* Networks from parameters: the table of kinds, and the kinds that are not trees. */
 #include <string.h>
 #include "net/clos.h"
 #include "net/topologies_kinds.h"
 #include "net/why.h"
 
-/* `switches` of one tier, in pods of their own, with the same number of endpoints on each. */
+/* Adds `switches` of one tier, each in its own pod and with equally many endpoints. */
 static int add_switches(const struct topology *topology, uint32_t switches, uint32_t endpoints, struct network *network,
 	char *why, unsigned why_size)
 {
@@ -60,7 +60,7 @@ static int build_ring(const struct topology *topology, struct network *network, 
 	return network_finish(network, why, why_size);
 }
 
-/* Two points need but one link to be neighbours both ways round. */
+/* Two points are neighbours both ways round with one link only. */
 static bool has_link_ahead(uint32_t at, uint32_t length)
 {
 	return length > 2 || (length == 2 && at == 0);

@@ -1,4 +1,4 @@
-/* What fat-trees, leaf-spines and rails are in terms of tiers. */
+/* Fat-trees, leaf-spines and rails, expressed as tiers. */
 #include <math.h>
 #include "net/clos.h"
 #include "net/topologies_kinds.h"
@@ -15,7 +15,7 @@ static struct clos clos_of(const struct topology *topology)
 	return clos;
 }
 
-/* value as a whole number, 0 if it is none or too large. */
+/* value as an integer; 0 if it is not one, or too large. */
 static uint32_t whole(double value)
 {
 	double near = (double)(uint32_t)(value < CLOS_MOST_NODES ? value + 0.5 : 0);

@@ -9,7 +9,7 @@ static inline uint64_t topology_fabric_rate(const struct topology *topology)
 	return topology->fabric_bits_per_second ? topology->fabric_bits_per_second : topology->host_bits_per_second;
 }
 
-/* As topology_build; may leave a part of the network behind where they fail. */
+/* See topology_build; on an error part of the network may be left behind. */
 int topology_fat_tree(const struct topology *topology, struct network *network, char *why, unsigned why_size);
 int topology_leaf_spine(const struct topology *topology, struct network *network, char *why, unsigned why_size);
 int topology_rail(const struct topology *topology, struct network *network, char *why, unsigned why_size);

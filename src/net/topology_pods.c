@@ -1,4 +1,4 @@
-/* Finds tiers and pods by searching in breadth. */
+/* Finds tiers and pods by breadth-first searches. */
 #include <errno.h>
 #include <stdlib.h>
 #include "net/topology_pods.h"
@@ -37,7 +37,7 @@ static uint32_t find_tiers(struct network *network, uint32_t *queue)
 	return highest;
 }
 
-/* Gives all that are reached from `start` without the highest tier the pod's number. */
+/* Gives the pod's number to all switches that can be reached from `start` without the highest tier. */
 static void spread(struct network *network, uint32_t start, uint32_t pod, uint32_t highest, uint32_t *queue)
 {
 	uint32_t first = 0, last = 0;

@@ -1,9 +1,9 @@
-/* Networks from files: which format it is, and HPCC's two.
+/* Networks from files: finds out which format it is, and reads HPCC's two.
  *
- * As CSV: node_a,node_b,gbps,delay_ns on each line, under a line that says so. The original text: the numbers of nodes,
- * switches and links; then the switches; then each link as "a b 100Gbps 0.001ms 0", the last the share of packets that
- * are lost on it, which may be left out. In both endpoints have the lowest numbers, as flow lists name them by these.
- */
+ * CSV has node_a,node_b,gbps,delay_ns on each line, below a line with these names. HPCC's original text has the numbers
+ * of nodes, switches and links, then the switches, then each link as "a b 100Gbps 0.001ms 0"; the last number, which
+ * may be missing, is the share of packets that are lost on the link. In both formats endpoints have the lowest numbers,
+ * by which flow lists name them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static int read_csv_line(const struct text *text, struct span line, struct graph
 	return add_edge(graph, text, &edge);
 }
 
-/* They are the nodes before the first that has more links than one. */
+/* Endpoints are the nodes before the first with more than one link. */
 static int count_endpoints(const struct text *text, struct graph *graph)
 {
 	uint32_t *degrees = calloc((size_t)graph->nodes + 1, sizeof(*degrees));
@@ -157,7 +157,7 @@ static int read_hpcc_link(const struct text *text, struct span line, struct grap
 	return add_edge(graph, text, &edge);
 }
 
-/* That each has one link, which the CSV tells them by. */
+/* Each endpoint has one link, as in the CSV. */
 static int check_endpoints(struct text *text, const struct graph *graph)
 {
 	bool *seen = calloc((size_t)graph->endpoints + 1, sizeof(*seen));
@@ -191,7 +191,7 @@ static int read_hpcc(struct text *text, struct graph *graph)
 	graph->nodes = (uint32_t)counts[0];
 	graph->endpoints = (uint32_t)(counts[0] - counts[1]);
 	int error = read_switches(text, graph, (uint32_t)counts[1]);
-	while (!error && graph->count < counts[2]) /* what is behind them its authors do not read either */
+	while (!error && graph->count < counts[2]) /* HPCC's own reader ignores what follows, too */
 		error = text_next(text, '#', &line) ? read_hpcc_link(text, line, graph)
 						    : text_wrong(text, "%u links, yet the first line says %u",
 							      graph->count, (uint32_t)counts[2]);
@@ -237,7 +237,7 @@ static int read_graph(struct text *text, bool is_csv, const struct topology *lik
 	return error;
 }
 
-/* By its first line: one with commas is CSV, one that begins with a number HPCC's. */
+/* By the first line: with commas it is CSV; HPCC's text begins with a number. */
 int topology_read_text(struct text *text, const struct topology *like, struct network *network)
 {
 	struct text ahead = *text;

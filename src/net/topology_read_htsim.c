@@ -1,7 +1,8 @@
-/* htsim's .topo: trees by what the switches of each tier are like. "Nodes", "Tiers" and "Podsize", then for each tier
- * "Tier N" and what follows of it; whatever the case, and in any order. A speed, a latency and a bundle are of the
- * links down from the tier, a queue is each output's, in bytes. How many switches there are follows from the radices,
- * which must fit each other. */
+/* htsim's .topo: trees, by properties of the switches of each tier.
+ *
+ * It has "Nodes", "Tiers" and "Podsize", then for each tier "Tier N" followed by its properties, in any case and any
+ * order. A speed, a latency and a bundle are those of the links down from the tier; a queue is that of each output, in
+ * bytes. The numbers of switches follow from the radices, which must fit each other. */
 #include <errno.h>
 #include "net/clos.h"
 #include "net/topology_text.h"
@@ -101,7 +102,7 @@ static int read_lines(struct text *text, struct tree *tree)
 
 /* ---- What they say together -------------------------------------------------------------------------------------- */
 
-/* Of the file as a whole. */
+/* About the file as a whole. */
 #define WRONG(text, format, ...)                                                                                       \
 	why_not((text)->why, (text)->why_size, "%s: " format, (text)->name __VA_OPT__(, ) __VA_ARGS__)
 
@@ -127,7 +128,8 @@ static int check_tier(const struct text *text, const struct tree *tree, uint32_t
 	return 0;
 }
 
-/* That what leads up from a tier fits what leads down from the next: `below` of this tier are under each of that. */
+/* Checks that the links up from a tier fit those down from the next: `below` switches of this tier are under each of
+ * that. */
 static int check_between(const struct text *text, const struct tree *tree, uint32_t number, uint64_t below)
 {
 	const struct tier *tier = &tree->tier[number], *above = tier + 1;

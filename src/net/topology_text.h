@@ -1,14 +1,14 @@
-/* The formats of files that topology_read tells apart. */
+/* The file formats that topology_read distinguishes. */
 #ifndef NET_TOPOLOGY_TEXT_H
 #define NET_TOPOLOGY_TEXT_H
 
 #include "net/text.h"
 #include "net/topologies.h"
 
-/* As topology_read, of bytes in memory; the name is for complaints. */
+/* Like topology_read, for bytes in memory; the text's name is for error messages. */
 int topology_read_text(struct text *text, const struct topology *like, struct network *network);
 
-/* htsim's; may leave a part of the network behind where it fails. */
+/* htsim's format; on an error part of the network may be left behind. */
 int topology_read_htsim(struct text *text, const struct topology *like, struct network *network);
 
 #endif

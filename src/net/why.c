@@ -1,4 +1,4 @@
-/* The one place where complaints are written, so that each is one line where it arises. */
+/* The one place that writes error texts, so that reporting one takes a single line. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

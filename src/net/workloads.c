@@ -1,4 +1,4 @@
-/* Who sends what to whom. */
+/* Workloads: the flows of each kind. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 #include "net/why.h"
 #include "net/workloads.h"
 
-/* What a kind works with. */
+/* The state while flows of a kind are added. */
 struct work {
 	struct flow_list *list;
 	const struct workload *workload;
 	uint32_t endpoints; /* that take part */
-	uint64_t expected;  /* flows, where that is asked */
+	uint64_t expected;  /* flows, if a kind is only asked how many it would add */
 	struct vb_random random;
 	char *why;
 	unsigned why_size;
@@ -30,7 +30,7 @@ static vb_time draw_start(struct work *work)
 	return work->workload->start + (spread ? (vb_time)chance_below(vb_random_u64(&work->random), spread) : 0);
 }
 
-/* A flow as the workload has them, that begins by itself. */
+/* A flow of the workload that begins at a time of its own. */
 static struct flow new_flow(struct work *work, uint32_t src, uint32_t dst)
 {
 	return (struct flow){ .src = src,
@@ -59,7 +59,8 @@ static int add_incast(struct work *work)
 	return error;
 }
 
-/* Shuffled until nobody sends to himself, which takes e attempts in the mean: each such permutation is as likely. */
+/* Shuffles until no endpoint sends to itself, which takes e attempts on average; every such permutation is equally
+ * likely. */
 static void derange(struct vb_random *random, uint32_t *to, uint32_t count)
 {
 	bool has_own;
@@ -88,7 +89,7 @@ static int add_permutation(struct work *work)
 	return error;
 }
 
-/* In round r everyone sends to who is r further on, so that nobody is sent to twice at once. */
+/* In round r every endpoint sends to the one r further on, so none is sent to twice at once. */
 static int add_all_to_all(struct work *work)
 {
 	uint32_t count = work->endpoints, first = work->list->count, at_once = work->workload->at_once;
@@ -111,7 +112,7 @@ static int add_all_to_all(struct work *work)
 
 /* ---- Poisson ----------------------------------------------------------------------------------------------------- */
 
-/* The mean time between two flows of a sender, in ps; 0: none can be said. */
+/* The mean time between two flows of a sender, in ps; 0: there is none. */
 static uint64_t mean_gap(const struct workload *workload, const struct sizes *sizes)
 {
 	enum { BILLION = 1000000000 };
@@ -136,7 +137,8 @@ static int add_of_sender(struct work *work, uint32_t src, uint64_t gap, const st
 	for (;;) {
 		uint64_t factor = chance_exponential(vb_random_u64(&work->random));
 		uint64_t step = (uint64_t)((unsigned __int128)gap * factor >> 32);
-		at += step ? step : 1; /* no two of one sender at once: so the order below is the only one */
+		at += step ? step
+			   : 1; /* two flows of a sender never begin at once, so the order below is unambiguous */
 		if (at >= end)
 			return 0;
 		uint32_t dst = vb_random_below(&work->random, work->endpoints - 1);
@@ -165,7 +167,7 @@ static int add_poisson_of(struct work *work, const struct sizes *sizes)
 	return error;
 }
 
-/* What is done with the sizes of a Poisson workload. */
+/* Calls use with the sizes of a Poisson workload. */
 static int with_sizes(struct work *work, int (*use)(struct work *work, const struct sizes *sizes))
 {
 	const struct workload *workload = work->workload;
@@ -193,7 +195,7 @@ static int expect_poisson_of(struct work *work, const struct sizes *sizes)
 	return 0;
 }
 
-/* ---- How many flows that are ------------------------------------------------------------------------------------- */
+/* ---- How many flows ---------------------------------------------------------------------------------------------- */
 
 static void expect_incast(struct work *work)
 {
@@ -215,7 +217,7 @@ static void expect_poisson(struct work *work)
 	with_sizes(work, expect_poisson_of);
 }
 
-/* ---- All --------------------------------------------------------------------------------------------------------- */
+/* ---- Kinds ------------------------------------------------------------------------------------------------------- */
 
 static const struct kind {
 	const char *name;

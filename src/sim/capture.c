@@ -1,6 +1,6 @@
-/* Captures of simulated links. The format: draft-ietf-opsawg-pcapng, blocks in the machine's own byte order. Packets
- * are in Ethernet frames whose addresses say which node they leave and come to, as pause frames (802.1Qbb) have no
- * other. */
+/* Captures of simulated links, in the format of draft-ietf-opsawg-pcapng, with blocks in the machine's own byte order.
+ * Packets are in Ethernet frames whose addresses name the nodes at both ends of the link, since pause frames (802.1Qbb)
+ * have no other addresses. */
 #include "sim/capture.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct capture {
 	int error;
 };
 
-/* A block that is being made. */
+/* A block that is being written. */
 struct block {
 	uint8_t bytes[MAX_FRAME + 64];
 	uint32_t length;
@@ -59,7 +59,7 @@ static void begin(struct block *block, uint32_t type)
 {
 	block->length = 0;
 	put32(block, type);
-	put32(block, 0); /* its length, at its end */
+	put32(block, 0); /* its length, filled in at the end */
 }
 
 static void put_option(struct block *block, uint16_t code, const void *value, uint16_t length)
@@ -70,7 +70,7 @@ static void put_option(struct block *block, uint16_t code, const void *value, ui
 	pad(block);
 }
 
-/* The length stands at both ends. */
+/* The length is at both ends. */
 static void finish(struct capture *capture, struct block *block)
 {
 	uint32_t whole = block->length + 4;
@@ -104,7 +104,7 @@ static void put_interface(struct capture *capture, uint32_t link)
 	begin(&block, INTERFACE);
 	put16(&block, LINKTYPE_ETHERNET);
 	put16(&block, 0);
-	put32(&block, 0); /* no limit to what is kept of a packet */
+	put32(&block, 0); /* no limit on the bytes kept of a packet */
 	link_text(capture->network, link, name, sizeof(name));
 	put_option(&block, OPTION_IF_NAME, name, (uint16_t)strlen(name));
 	put_option(&block, OPTION_IF_SPEED, &speed, sizeof(speed));
@@ -145,7 +145,7 @@ int capture_close(struct capture *capture)
 
 /* ---- Frames ------------------------------------------------------------------------------------------------------ */
 
-/* Locally administered: 02:00 and an endpoint's number, 06:00 and a switch's. */
+/* Locally administered addresses: 02:00 and an endpoint's number, or 06:00 and a switch's. */
 static void put_mac(uint8_t *mac, network_node node)
 {
 	mac[0] = network_is_switch(node) ? 6 : 2;
@@ -177,7 +177,7 @@ static void put_ipv4(uint8_t *b, const struct vb_path *path, uint32_t udp_length
 	vb_store_be16(b + 10, ipv4_checksum(b));
 }
 
-/* Returns the frame's length, without its check sequence. A payload that nobody made is zeros. */
+/* Returns the frame's length, without its check sequence. Payload is zeros. */
 static uint32_t make_packet(uint8_t *frame, const struct fabric_capture *seen)
 {
 	const struct vb_path *path = &seen->path;
@@ -236,8 +236,8 @@ void capture_packet(struct capture *capture, const struct fabric_capture *seen)
 	put32(&block, interface_of(capture, seen->link));
 	put32(&block, (uint32_t)((uint64_t)seen->at >> 32));
 	put32(&block, (uint32_t)seen->at);
-	put32(&block, length); /* that is kept */
-	put32(&block, length); /* that there was */
+	put32(&block, length); /* bytes that are kept */
+	put32(&block, length); /* bytes that there were */
 	put(&block, frame, length);
 	pad(&block);
 	finish(capture, &block);

@@ -1,5 +1,5 @@
-/* Captures of simulated links: pcapng, of which Wireshark shows each link as an interface of its own. Time is virtual,
- * from 0, in picoseconds. Payload is zeros, as nobody made any. */
+/* Captures of simulated links as pcapng; Wireshark shows each link as an interface. Time is virtual, from 0, in
+ * picoseconds. Payload is zeros, as a simulation has none. */
 #ifndef SIM_CAPTURE_H
 #define SIM_CAPTURE_H
 
@@ -7,7 +7,7 @@
 
 struct capture;
 
-/* Of these links of the network, both borrowed. -errno. */
+/* Captures these links of the network; both are borrowed. -errno. */
 int capture_open(const char *path, const struct network *network, const uint32_t *links, uint32_t count,
 	struct capture **capture);
 void capture_packet(struct capture *capture, const struct fabric_capture *seen);

@@ -1,4 +1,4 @@
-/* Several runs in one table: each file with each combination of the axes' values, the last axis turning fastest. */
+/* Several runs in one table: each file with each combination of the axes' values; the last axis changes fastest. */
 #include "sim/compare.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 enum { MAX_AXES = 8, MAX_RUNS = 1000, MAX_NAME = 160, MAX_TOLD = 64 };
 
 struct axis {
-	char text[2000]; /* key, values: each ends with a zero */
+	char text[2000]; /* key, then values; each ends with a zero */
 	const char *key, *values[100];
 	unsigned count;
 };
@@ -24,7 +24,7 @@ struct comparison {
 	struct axis axes[MAX_AXES];
 	unsigned done;
 	int worst;
-	/* Each warning is told once. */
+	/* Each warning is printed once. */
 	char told[MAX_TOLD][WARNING_BYTES];
 	unsigned told_count;
 };
@@ -87,7 +87,7 @@ static const char *last_part(const char *text, char of)
 	return at ? at + 1 : text;
 }
 
-/* What of it differs: the file's name where there are several, and the values. */
+/* The differing part of a run: the file's name if there are several, and the values. */
 static void name_run(
 	const struct comparison *comparison, const char *file, const struct sim_setting *settings, char *name)
 {
@@ -189,7 +189,7 @@ static void run(struct comparison *comparison, const char *file, const struct si
 	session_close(&session);
 }
 
-/* The values of the axes in the run of this number. */
+/* Sets the values of the axes for the run of this number. */
 static void choose(const struct comparison *comparison, unsigned number, struct sim_setting *settings)
 {
 	for (unsigned i = comparison->axis_count; i-- > 0;) {

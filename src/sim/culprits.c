@@ -11,12 +11,12 @@
 struct search {
 	const struct simulation *simulation;
 	const struct routes *routes;
-	uint32_t *reached; /* by switch: the newest search that came there, as ways meet again */
-	uint32_t *stack;   /* switches to go on from */
-	uint32_t *dead;    /* links that it could not go by */
+	uint32_t *reached; /* by switch: the last search that came there, as paths meet again */
+	uint32_t *stack;   /* switches that are still to be expanded */
+	uint32_t *dead;    /* links that could not be used */
 	uint32_t number, stack_count, dead_count;
 	uint32_t culprit; /* NETWORK_NONE: no link has lost anything */
-	bool is_cut_off;  /* the culprit is dead, and leads to where no other link does */
+	bool is_cut_off;  /* the culprit is dead, and leads where no other link does */
 };
 
 static const struct network_fault *fault_of(const struct network *network, uint32_t link)
@@ -59,7 +59,7 @@ static void look_at(struct search *search, uint32_t link)
 	search->stack[search->stack_count++] = network_index(to);
 }
 
-/* By all ways from one endpoint to another, as far as one gets. */
+/* Follows all paths from one endpoint to another, as far as they lead. */
 static void look_along(struct search *search, uint32_t from, uint32_t to)
 {
 	const struct network *network = &search->simulation->network;

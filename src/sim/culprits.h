@@ -1,14 +1,14 @@
-/* Where a flow failed: at a link that went down for good and left no way, there or back; else at the link on its ways
- * that lost or dropped the most packets. */
+/* Where a flow failed: at a link that went down for good and left no path, in either direction; otherwise at the link
+ * on its paths that lost or dropped the most packets. */
 #ifndef SIM_CULPRITS_H
 #define SIM_CULPRITS_H
 
 #include <stddef.h>
 #include "sim/simulation.h"
 
-/* Fills in simulation->culprits, where flows failed. -ENOMEM. */
+/* Fills in simulation->culprits, if flows failed. -ENOMEM. */
 int culprits_find(struct simulation *simulation);
-/* Why a flow that failed did so, and where. */
+/* Why and where a failed flow failed. */
 const char *culprit_text(const struct simulation *simulation, uint32_t flow, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* A scenario file as a flat list, read by libyaml's events. */
+/* Reads a scenario file as a flat list, from libyaml's events. */
 #include "sim/document.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static struct document_mark here(const struct reader *reader)
 	return mark_of(&reader->event.start_mark);
 }
 
-/* On to the next event. */
+/* Goes on to the next event. */
 static int next(struct reader *reader)
 {
 	yaml_parser_t *parser = &reader->parser;
@@ -115,13 +115,13 @@ static int next(struct reader *reader)
 	if (parser->error == YAML_MEMORY_ERROR)
 		return -ENOMEM;
 	struct document_mark at = mark_of(&parser->problem_mark);
-	if (parser->error == YAML_READER_ERROR) /* it has counted bytes, not lines */
+	if (parser->error == YAML_READER_ERROR) /* this error counts bytes, not lines */
 		at = mark_of(&parser->mark);
 	return document_refuse(
 		reader->error, at, "this is no YAML: %s", parser->problem ? parser->problem : "unreadable");
 }
 
-/* Aliases let a small file become a large one, and nothing here wants them. */
+/* Aliases let a small file become a large one, and no scenario needs them. */
 static int refuse_references(struct reader *reader)
 {
 	const yaml_event_t *event = &reader->event;
@@ -146,7 +146,7 @@ static int refuse_references(struct reader *reader)
 	return 0;
 }
 
-/* The text of the scalar at hand: bounded, and without bytes that end or hide it. */
+/* The text of the current scalar: bounded, and without bytes that end or hide it. */
 static int scalar_text(struct reader *reader, const char **text)
 {
 	size_t length = reader->event.data.scalar.length;
@@ -172,7 +172,7 @@ static int add_entry(struct reader *reader, const char *value, struct document_m
 
 static int read_node(struct reader *reader);
 
-/* Makes the path longer by a name. */
+/* Appends a name to the path. */
 static int enter(struct reader *reader, const char *name)
 {
 	size_t length = strlen(reader->path);
@@ -183,7 +183,7 @@ static int enter(struct reader *reader, const char *name)
 	return 0;
 }
 
-/* One with nothing in it is as good as none at all: "capture:". */
+/* An empty mapping, such as "capture:", counts as absent. */
 static int read_mapping(struct reader *reader)
 {
 	size_t length = strlen(reader->path);
@@ -213,7 +213,7 @@ static int read_mapping(struct reader *reader)
 	return error || count || !length ? error : add_entry(reader, "", here(reader));
 }
 
-/* A list of plain values becomes one, with commas; each map in one is numbered. */
+/* A list of plain values becomes one value, with commas; maps in a list are numbered. */
 static int read_sequence(struct reader *reader)
 {
 	struct document_mark at = here(reader);

@@ -1,7 +1,7 @@
-/* A scenario file as a flat list: "network.switch.buffer" is "32MB", and where that stands. YAML is what it is written
- * in: maps, lists and plain values; a list of plain values is one value, with commas. What is set on a command line
- * stands in the same list, at no line.
- * Hostile files: bounded in size, depth and number; no anchors, aliases or tags, no key twice. */
+/* A scenario file as a flat list: "network.switch.buffer" is "32MB", with its position in the file. Files are YAML:
+ * maps, lists and plain values; a list of plain values is one value, with commas. Settings of the command line are in
+ * the same list, at line 0. Files may be hostile: size, depth and count are bounded; anchors, aliases, tags and
+ * repeated keys are refused. */
 #ifndef SIM_DOCUMENT_H
 #define SIM_DOCUMENT_H
 
@@ -11,7 +11,7 @@
 #define DOCUMENT_MAX_BYTES (1u << 20)
 
 struct document_mark {
-	unsigned line, column; /* from 1; line 0: of the command line */
+	unsigned line, column; /* from 1; line 0: from the command line */
 };
 
 struct document_entry {
@@ -25,16 +25,16 @@ struct document {
 	unsigned count, room;
 };
 
-/* What is wrong, and where. */
+/* An error, and its position. */
 struct document_error {
 	struct document_mark at;
 	char text[400];
 };
 
-/* -EINVAL and what is wrong; -ENOMEM. Free it whatever the answer. */
+/* -EINVAL and the error; -ENOMEM. Free the document in every case. */
 int document_read(struct document *document, const char *text, size_t length, struct document_error *error);
-const struct document_entry *document_find(const struct document *document, const char *path); /* NULL: there is none */
-/* Instead of the value that is there, if any is: the key keeps its place. -ENOMEM. */
+const struct document_entry *document_find(const struct document *document, const char *path); /* NULL: not there */
+/* Replaces the value if there is one; the key keeps its position. -ENOMEM. */
 int document_set(struct document *document, const char *path, const char *value);
 void document_free(struct document *document);
 

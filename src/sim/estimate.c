@@ -10,31 +10,31 @@
 #include "cc/cc.h"
 #include "sim/simulation.h"
 
-/* Measured as max_rss_bytes of runs of one byte a flow, by their differences. Bytes: */
+/* From max_rss_bytes of runs with one byte a flow, by differences. In bytes: */
 #define PROCESS_BYTES    2.8e6
-#define LINK_BYTES       180.0 /* each direction */
-#define PORT_BYTES       900.0 /* and where switches have queues by class, of each direction */
+#define LINK_BYTES       180.0 /* in each direction */
+#define PORT_BYTES       900.0 /* more where switches have queues by class, in each direction */
 #define ROUTE_BYTES      3.0   /* of a switch, for each switch that has endpoints */
 #define ENDPOINT_BYTES   200.0
-#define ENGINE_BYTES     3600.0       /* and of one that is an engine */
-#define FLOW_BYTES       210.0        /* listed, with its result and its ideal */
-#define CONNECTION_BYTES 3800.0       /* both ends of an engine's, while it is open */
-#define ROUND_TRIP       (10 * VB_US) /* that a connection is open beyond its packets */
-#define TELEMETRY_BYTES  1550.0       /* and where congestion control goes by what switches tell */
+#define ENGINE_BYTES     3600.0       /* more if it is an engine */
+#define FLOW_BYTES       210.0        /* in the list, with its result and ideal */
+#define CONNECTION_BYTES 3800.0       /* both ends of an engine's connection, while it is open */
+#define ROUND_TRIP       (10 * VB_US) /* for which a connection is open beyond its packets */
+#define TELEMETRY_BYTES  1550.0       /* more if congestion control uses telemetry of switches */
 #define TCP_BYTES        340.0        /* of a flow, both ends */
 #define WAITING_BYTES    33.0         /* a packet, of all that may wait at once: some never do */
-#define WINDOW_BYTES     1e6          /* under way, of a flow with congestion control */
-/* Measured as CPU time of the same runs and of examples. Nanoseconds: */
+#define WINDOW_BYTES     1e6          /* under way, for a flow with congestion control */
+/* From the CPU time of the same runs and of examples. In nanoseconds: */
 #define HOP_NS        200.0
 #define PORT_HOP_NS   320.0 /* where switches have queues by class */
-#define CACHE_BYTES   8e6   /* a run of so much memory; of twice as much a hop takes half as long again */
+#define CACHE_BYTES   8e6   /* a hop takes half as long again each time that memory doubles beyond this */
 #define ROUTE_NS      85.0
 #define CONNECTION_NS 4000.0 /* opened and closed */
 #define FLOW_NS       300.0
 
 enum { SAMPLED_FLOWS = 32 };
 
-static const vb_time END_OF_TIME = INT64_MAX / 2; /* what ends then or later ends in no run */
+static const vb_time END_OF_TIME = INT64_MAX / 2; /* flows that end then or later end in no run */
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
@@ -48,7 +48,7 @@ static bool has_ports(const struct network *network)
 	return false;
 }
 
-/* Switches that endpoints hang on: each switch has a route to each of these. */
+/* Switches with endpoints: each switch has a route to each of these. */
 static double route_count(const struct network *network)
 {
 	uint32_t places = 0;
@@ -80,7 +80,7 @@ static int by_time(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* From then on, so much at that rate: the sum may be more than a time can hold. */
+/* When so much is sent at that rate, beginning then: the sum may exceed what a time can hold. */
 static vb_time busy_until(vb_time from, double bits, uint64_t bits_per_second)
 {
 	double takes = bits * (double)VB_S / (double)bits_per_second;
@@ -88,8 +88,7 @@ static vb_time busy_until(vb_time from, double bits, uint64_t bits_per_second)
 	return from < END_OF_TIME && takes < (double)(END_OF_TIME - from) ? from + (vb_time)takes : END_OF_TIME;
 }
 
-/* Of one flow: until when its endpoints' links would be busy with it and all that began before, one behind the
- * other. */
+/* For one flow: until when its endpoints' links are busy with it and all that began before, one after the other. */
 static vb_time end_of(const struct network *network, const struct flow *flow, vb_time *leaves, vb_time *comes)
 {
 	uint32_t from = network->endpoints[flow->src].link, to = network->endpoints[flow->dst].link;
@@ -101,8 +100,8 @@ static vb_time end_of(const struct network *network, const struct flow *flow, vb
 	return (*out > *in ? *out : *in) + ROUND_TRIP;
 }
 
-/* The most of these flows that are open at one moment, as ends come behind starts. One that waits for another is open
- * when that no longer is, so that the two are one that never ends. */
+/* The largest number of these flows that are open at one moment, as ends sort after starts. A flow that waits for
+ * another is open only when that one no longer is, so the two count as one that never ends. */
 static uint64_t most_open(const struct simulation *simulation, struct beginning *beginnings, vb_time *ends,
 	vb_time *busy, bool *is_followed)
 {
@@ -130,8 +129,8 @@ static uint64_t most_open(const struct simulation *simulation, struct beginning 
 	return most;
 }
 
-/* Connections are opened at a flow's first packet, and closed at its end; behind sockets all are open from the
- * beginning. While flows are not listed yet, nobody knows. */
+/* Connections are opened at a flow's first packet and closed at its end; behind sockets all are open from the
+ * beginning. While flows are not listed yet, the number is unknown. */
 static double open_at_once(const struct simulation *simulation, uint64_t flows)
 {
 	const struct flow_list *list = &simulation->flows;
@@ -173,7 +172,7 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 
 /* ---- Packets ----------------------------------------------------------------------------------------------------- */
 
-/* What may wait in all switches; infinite where one has no bound. */
+/* The packets that may wait in all switches; infinite if a switch has no bound. */
 static double buffer_bytes(const struct network *network)
 {
 	double bytes = 0;
@@ -192,7 +191,7 @@ static double buffer_bytes(const struct network *network)
 	return bytes;
 }
 
-/* Links between two endpoints, one way: breadth first over the switches. */
+/* Links between two endpoints, one way, by a breadth-first search of the switches. */
 static uint32_t links_between(
 	const struct network *network, const struct flow *flow, uint32_t *distance, uint32_t *queue)
 {
@@ -218,7 +217,7 @@ static uint32_t links_between(
 	return distance[network_index(to)] == UINT32_MAX ? 1 : distance[network_index(to)] + 2;
 }
 
-/* On average, of flows here and there in the list. */
+/* On average, over a sample of flows from the whole list. */
 static double mean_links(const struct simulation *simulation)
 {
 	const struct network *network = &simulation->network;
@@ -253,7 +252,7 @@ static double least(double a, double b)
 	return a < b ? a : b;
 }
 
-/* By how much a hop takes longer where memory is more than caches hold. */
+/* How much longer a hop takes if memory exceeds the caches. */
 static double cache_factor(double bytes)
 {
 	double factor = 1;
@@ -267,7 +266,7 @@ void estimate_run(const struct simulation *simulation, struct estimate *estimate
 {
 	const struct fabric_config *config = &simulation->config;
 	const struct flow_list *list = &simulation->flows;
-	const uint32_t every = config->ack_every ? config->ack_every : 16; /* 0: as sockets have it, by bytes */
+	const uint32_t every = config->ack_every ? config->ack_every : 16; /* 0: as sockets do, by bytes */
 	double packets = 0, acks = 0, flows = (double)list->count;
 
 	estimate_memory(simulation, list->count, estimate);
@@ -292,9 +291,9 @@ void estimate_run(const struct simulation *simulation, struct estimate *estimate
 					 ROUTE_NS * route_count(&simulation->network));
 }
 
-/* ---- What is said ------------------------------------------------------------------------------------------------ */
+/* ---- The estimate as text ---------------------------------------------------------------------------------------- */
 
-/* What makes such a network smaller. */
+/* The key that makes such a network smaller. */
 static const char *network_key(const struct scenario *scenario)
 {
 	static const struct {
@@ -308,7 +307,7 @@ static const char *network_key(const struct scenario *scenario)
 	return *scenario->topology_file ? "network.file" : "network.endpoints";
 }
 
-/* And what makes the largest of the workloads smaller. */
+/* The key that makes the largest workload smaller. */
 static void flows_key(const struct simulation *simulation, char *text, size_t size)
 {
 	static const struct {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "net/route.h"
 
-/* ---- Whom a pause stops in the end, and where it began ----------------------------------------------------------- */
+/* ---- Which endpoints a pause stops, and where it began ----------------------------------------------------------- */
 
 static const struct fabric_pauses *find_told(const struct fabric_result *result, uint32_t link, uint8_t class)
 {
@@ -35,7 +35,7 @@ static const struct fabric_pause_cause *main_cause(const struct fabric_pauses *t
 	return main;
 }
 
-/* From a queue that is stopped to what stops it. */
+/* Follows a queue that is stopped to the link that stops it. */
 static uint32_t find_root(const struct fabric_result *result, const struct fabric_pauses *told)
 {
 	for (uint32_t steps = 0; told && steps <= result->pauses_told_count; steps++) {
@@ -57,7 +57,7 @@ static bool is_stopped_by(const struct fabric_pauses *told, const bool *reached)
 	return false;
 }
 
-/* All links that a pause of this one has stopped, itself and those before it. */
+/* Marks all links that a pause of this one stopped: itself and those before it. */
 static void reach(const struct simulation *simulation, const struct fabric_pauses *from, bool *reached)
 {
 	const struct fabric_result *result = &simulation->result;
@@ -94,7 +94,7 @@ static int find_stopped(struct explained *explained, const struct simulation *si
 	return 0;
 }
 
-/* ---- Flows that were stopped for others -------------------------------------------------------------------------- */
+/* ---- Flows that were stopped because of others ------------------------------------------------------------------- */
 
 static bool may_pass(const struct network *network, const struct routes *routes, uint32_t link, uint32_t dst)
 {
@@ -132,7 +132,7 @@ static void find_victims(struct explained *explained, const struct simulation *s
 	}
 }
 
-/* ---- All together ------------------------------------------------------------------------------------------------ */
+/* ---- The explanation --------------------------------------------------------------------------------------------- */
 
 /* Longest first; of equals the lower link. */
 static void keep_worst(struct explanation *explanation, const struct fabric_pauses *told)
@@ -176,7 +176,7 @@ static void sum_up(struct explanation *explanation, const struct simulation *sim
 			explanation->longest_queue = i;
 }
 
-/* Of the switches' profile, where no class of the flows can be paused. */
+/* For the switches' profile, if no class of the flows can be paused. */
 static const char *why_off(const struct simulation *simulation)
 {
 	const struct switch_profile *profile = &simulation->scenario->topology.profile;

@@ -1,4 +1,4 @@
-/* Why PAUSE did or did not fire in a run: what its fabric has told (fabric_result.pauses_told), put together. */
+/* Why PAUSE did or did not fire in a run, from what the fabric has recorded (fabric_result.pauses_told). */
 #ifndef SIM_EXPLAIN_H
 #define SIM_EXPLAIN_H
 
@@ -10,23 +10,22 @@ enum { EXPLAIN_MOST = 5, EXPLAIN_VICTIMS = 4 };
 /* One of the links that were paused for longest. */
 struct explained {
 	const struct fabric_pauses *told;
-	uint32_t root; /* the link before which the queue was that was not stopped itself; NETWORK_NONE: they are a ring
-			*/
+	uint32_t root;     /* the link whose queue was not stopped itself; NETWORK_NONE: the pauses form a ring */
 	bool *are_stopped; /* endpoints, in the end */
 	uint32_t stopped_count;
-	/* Flows of these, at that time, of which none goes through that queue; the first so many. */
+	/* Flows of these endpoints, at that time, of which none passes that queue; the first few. */
 	uint32_t victims[EXPLAIN_VICTIMS], victim_count;
 };
 
 struct explanation {
-	const char *off; /* why no pause can be; NULL */
+	const char *off; /* why no pause is possible; NULL */
 	uint32_t paused_links;
 	uint64_t pauses;
 	vb_time lasted;
 	struct explained worst[EXPLAIN_MOST];
 	unsigned worst_count;
-	const struct fabric_pauses *nearest; /* to its threshold, of all; NULL: nothing came to a lossless class */
-	uint32_t longest_queue;              /* the link of a switch before which most was queued */
+	const struct fabric_pauses *nearest; /* to its threshold, of all; NULL: nothing arrived in a lossless class */
+	uint32_t longest_queue;              /* the switch's link with the longest queue */
 };
 
 int explanation_make(struct explanation *explanation, const struct simulation *simulation); /* -ENOMEM */

@@ -1,4 +1,4 @@
-/* Why PAUSE did or did not fire, as JSON: {"fired": ...}. What has no bound is -1. */
+/* Why PAUSE did or did not fire, as JSON: {"fired": ...}. No bound is -1. */
 #include <inttypes.h>
 #include "os/json.h"
 #include "sim/explain.h"

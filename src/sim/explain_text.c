@@ -18,7 +18,7 @@ const char *endpoints_text(const bool *are_in, uint32_t count, char *text, size_
 		int length = first == last ? snprintf(text + used, size - used, "%s%" PRIu32, used ? ", " : "", first)
 					   : snprintf(text + used, size - used, "%s%" PRIu32 "-%" PRIu32,
 						     used ? ", " : "", first, last);
-		if (used + (size_t)length >= size) { /* the last that has room is whole */
+		if (used + (size_t)length >= size) { /* the last one that fits is whole */
 			snprintf(text + used, size - used, "%s", size - used > 4 ? "..." : "");
 			break;
 		}
@@ -73,7 +73,7 @@ static void put_queues(FILE *out, const struct simulation *simulation, const str
 	fputc('\n', out);
 }
 
-/* Did marks come before pauses there, and did anybody listen? */
+/* Whether marks came before pauses there, and any congestion control used them. */
 static void put_marks(FILE *out, const struct simulation *simulation, uint32_t link, uint32_t class)
 {
 	const struct switch_profile *profile =

@@ -1,4 +1,4 @@
-/* How long a flow would take alone on the network. */
+/* The time that a flow would take alone on the network. */
 #include "sim/ideal.h"
 
 #include <errno.h>
@@ -7,11 +7,11 @@
 
 enum { MAX_LINKS = 64 };
 
-/* What RoCEv2 over Ethernet adds, where a scenario does not say it: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12,
- * ICRC 4, FCS 4, gap 12; in a message's first packet a RETH, in an acknowledgement an AETH. */
+/* The overhead of RoCEv2 over Ethernet, unless a scenario gives it: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12,
+ * ICRC 4, FCS 4, gap 12; also a RETH in a message's first packet, and an AETH in an acknowledgement. */
 enum { OVERHEAD = 82, FIRST_MORE = 16, ACK_MORE = 4 };
 
-/* What a switch that cuts through wants to see of a packet before it sends it on. */
+/* The part of a packet that a cut-through switch needs before it forwards it. */
 enum { HEADER_BYTES = 64 };
 
 struct way {
@@ -19,7 +19,7 @@ struct way {
 	unsigned count;
 };
 
-/* One of the shortest: all have as many links. */
+/* One of the shortest paths: all have the same number of links. */
 static bool find_way(
 	const struct network *network, const struct routes *routes, uint32_t src, uint32_t dst, struct way *way)
 {
@@ -50,7 +50,8 @@ static const struct switch_profile *behind(const struct network *network, const 
 	return &network->profiles[network->switches[network_index(link->to)].profile];
 }
 
-/* A train of packets over a way, without what delays all alike: when the last one's bits were on each link. */
+/* A train of packets along a path, without delays that shift all alike: when the last packet's bits were on each link.
+ */
 struct train {
 	const struct network *network;
 	const struct way *way;
@@ -62,8 +63,8 @@ static bool is_cut_through(const struct train *train, unsigned before)
 	return behind(train->network, train->way->links[before])->is_cut_through;
 }
 
-/* One packet more. Returns whether from now on each of its size comes out as much later as the one before: links then
- * stand idle as long, or as little, as for the next one. */
+/* Sends one more packet. Returns whether from now on each packet of its size arrives just as much later as this one
+ * did: the links then idle equally long between packets. */
 static bool send(struct train *train, uint64_t bytes)
 {
 	bool is_steady = true;
@@ -78,7 +79,7 @@ static bool send(struct train *train, uint64_t bytes)
 									bytes < HEADER_BYTES ? bytes : HEADER_BYTES)
 				       : train->ends[i - 1];
 		vb_time ends = (there > was ? there : was) + takes;
-		if (is_cut && ends < train->ends[i - 1]) /* no bit leaves before it has come */
+		if (is_cut && ends < train->ends[i - 1]) /* no bit leaves before it has arrived */
 			ends = train->ends[i - 1];
 		train->ends[i] = ends;
 		train->begins[i] = ends - takes;
@@ -88,7 +89,7 @@ static bool send(struct train *train, uint64_t bytes)
 	return is_steady;
 }
 
-/* So many more of a size, when they come out evenly. */
+/* So many more packets of a size, once they arrive evenly. */
 static void skip(struct train *train, uint64_t count, uint64_t bytes)
 {
 	vb_time slowest = 0;
@@ -101,7 +102,7 @@ static void skip(struct train *train, uint64_t count, uint64_t bytes)
 	}
 }
 
-/* What delays all packets alike. */
+/* Delays that shift all packets alike. */
 static vb_time delays_of(const struct network *network, const struct way *way)
 {
 	vb_time delays = 0;
@@ -111,7 +112,7 @@ static vb_time delays_of(const struct network *network, const struct way *way)
 	return delays;
 }
 
-/* Until the last bit of a message is there. */
+/* Until a message's last bit has arrived. */
 static vb_time message_time(
 	const struct network *network, const struct way *way, const struct fabric_config *config, uint64_t bytes)
 {
@@ -141,7 +142,7 @@ static vb_time ack_time(const struct network *network, const struct way *way, co
 	return train.ends[way->count - 1] + delays_of(network, way);
 }
 
-/* What both ends add to a packet's way. */
+/* The time that both ends add to a packet. */
 static vb_time ends_time(const struct network *network, uint32_t src, uint32_t dst)
 {
 	const struct nic_profile *from = &network->nics[network->endpoints[src].nic];

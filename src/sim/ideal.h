@@ -1,5 +1,5 @@
-/* How long a flow would take alone on the network, with nothing that holds it back: until its last byte's
- * acknowledgement is there. What a flow took, by this, is its slowdown. */
+/* The time that a flow would take alone on the network, with nothing to hold it back: until the acknowledgement of its
+ * last byte has arrived. A flow's time divided by this is its slowdown. */
 #ifndef SIM_IDEAL_H
 #define SIM_IDEAL_H
 

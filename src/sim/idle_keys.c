@@ -12,7 +12,7 @@ static bool is_among(const char *words, const char *word, size_t length)
 	return false;
 }
 
-/* Of VALUE_WORD, by its number. */
+/* A VALUE_WORD, by its number. */
 static const char *word_at(const char *words, uint32_t number)
 {
 	while (number-- && strchr(words, '|'))
@@ -20,18 +20,18 @@ static const char *word_at(const char *words, uint32_t number)
 	return words;
 }
 
-/* The path before the "=". */
+/* The key of the path before the "=". */
 static const struct scenario_key *key_of(const char *of)
 {
 	const size_t length = strcspn(of, "=");
 	const struct scenario_key *key = scenario_keys;
 
 	while (strncmp(key->path, of, length) != 0 || key->path[length])
-		key++; /* a test looks that there is one */
+		key++; /* a test checks that there is one */
 	return key;
 }
 
-/* What a file has instead of a kind is none. */
+/* A file takes the place of a kind. */
 static const char *word_of(const struct scenario *scenario, const struct scenario_key *key, uint32_t index)
 {
 	const char *field = (const char *)scenario + key->offset + index * key->stride;
@@ -60,14 +60,14 @@ static bool is_met(const struct scenario *scenario, const char *of)
 	return false;
 }
 
-/* A profile says all of a switch. */
+/* A profile determines all of a switch. */
 static bool is_varied(const struct scenario *scenario, const char *path)
 {
 	return scenario_is_varied(scenario, path) ||
 	       (strncmp(path, "network.switch.", 15) == 0 && scenario_is_varied(scenario, "network.switch.profile"));
 }
 
-/* What it lacks, or what that lacks; NULL. */
+/* The condition that is missing, directly or further up; NULL. */
 static const char *lacks(const struct scenario *scenario, const struct scenario_key *key)
 {
 	if (!key->of)

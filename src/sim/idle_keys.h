@@ -1,13 +1,13 @@
-/* Keys that a scenario gives, and that change nothing of it: what they are of is not there. */
+/* Keys that a scenario gives but that have no effect, as what they configure is absent. */
 #ifndef SIM_IDLE_KEYS_H
 #define SIM_IDLE_KEYS_H
 
 #include "sim/scenario.h"
 
-/* The next one of scenario_keys, from that place on; NULL: no more. *of is what it lacks, as the table has it:
- * PATH=WORD|... One whose place is otherwise in another variant is none, for a file says it once for all of them. */
+/* The next of scenario_keys, from that place on; NULL: no more. *of is the missing condition, as in the table:
+ * PATH=WORD|... A key whose condition some variant changes does not count: a file may give it once for all variants. */
 const struct scenario_key *idle_keys_next(const struct scenario *scenario, size_t *place, const char **of);
-/* What that path is instead, for people. */
+/* The present value at that path, for people. */
 const char *idle_keys_instead(const struct scenario *scenario, const char *of, char *text, size_t size);
 
 #endif

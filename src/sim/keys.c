@@ -1,5 +1,5 @@
-/* The table of all keys of a scenario. From it a file is checked, `verbena sim --keys` printed, and verbena-sim(1) held
- * against. */
+/* The table of all keys of a scenario. Files are checked by it, `verbena sim --keys` prints it, and verbena-sim(1) is
+ * compared with it. */
 #include "sim/scenario.h"
 
 #include <ctype.h>
@@ -85,7 +85,7 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define BOUNDS(low, high) .least = (low), .largest = (high)
 #define TOPOLOGIES        "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
 #define WORKLOADS         "incast|permutation|all-to-all|poisson"
-/* Of which a key is. */
+/* The condition under which a key has an effect. */
 #define ON(topologies)    .of = "network.topology=" topologies
 #define BY(flow_controls) .of = "network.switch.flow-control=" flow_controls
 #define FROM(endpoints)   .of = "transport.endpoint=" endpoints
@@ -354,7 +354,7 @@ const struct scenario_key scenario_keys[] = {
 /* clang-format on */
 _Static_assert(sizeof(scenario_keys) / sizeof(scenario_keys[0]) <= SCENARIO_KEYS, "each has a bit");
 
-/* Does a path fit a key's? The numbers of a list may be left out where it has one element: workload.bytes. */
+/* Whether a path fits a key's. The number of a list's element may be left out if there is only one: workload.bytes. */
 static bool fits(const char *pattern, const char *path, uint32_t *index, bool *is_all)
 {
 	*index = 0;
@@ -375,7 +375,7 @@ static bool fits(const char *pattern, const char *path, uint32_t *index, bool *i
 			*index = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 			path = end;
 		} else {
-			pattern++; /* the dot behind the number, too */
+			pattern++; /* also the dot after the number */
 		}
 	}
 	return *path == 0;

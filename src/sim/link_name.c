@@ -1,4 +1,4 @@
-/* Links as people name them. */
+/* Links by the names that people give them. */
 #include "sim/link_name.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/utf8.h"
 
-/* "WORD NUMBER": what is behind them, or NULL. */
+/* "WORD NUMBER": the rest of the text, or NULL. */
 static const char *read_pair(const char *text, const char *word, uint32_t *number)
 {
 	char *end;

@@ -27,7 +27,7 @@ static uint64_t machine_has(const char *root)
 	return kilobytes ? kilobytes * 1024 : UINT64_MAX;
 }
 
-/* "max", and a file that is not there, are no limit. */
+/* "max", and a file that does not exist, are no limit. */
 static uint64_t number_in(const char *path)
 {
 	uint64_t number = UINT64_MAX;
@@ -41,8 +41,8 @@ static uint64_t number_in(const char *path)
 	return number;
 }
 
-/* Of a group and all that it is in. Where the group's path is another namespace's, its files are not there, and the
- * mount's own hold. */
+/* For a group and all above it. If the group's path belongs to another namespace, its files do not exist, and those of
+ * the mount hold. */
 static uint64_t groups_leave(const char *root, const char *mount, char *group, const char *name)
 {
 	char path[2 * PATH_MAX];
@@ -57,7 +57,7 @@ static uint64_t groups_leave(const char *root, const char *mount, char *group, c
 	}
 }
 
-/* Lines as "4:memory:/a/b", of version 2 "0::/a/b". */
+/* Reads lines such as "4:memory:/a/b", in version 2 "0::/a/b". */
 static uint64_t all_groups_leave(const char *root)
 {
 	char path[PATH_MAX], line[PATH_MAX];

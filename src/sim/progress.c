@@ -1,4 +1,4 @@
-/* How far a run is. */
+/* The progress of a run. */
 #include "sim/progress.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include "sim/value.h"
 
-#define SLACK_S 0.5 /* a run asks about once a second */
+#define SLACK_S 0.5 /* a run reports about once a second */
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -30,7 +30,7 @@ bool progress_is_interrupted(void)
 	return is_interrupted;
 }
 
-/* The part that is done, of what is to be sent or of the time that there is; 0: nobody knows. */
+/* The part that is done, of the packets to send or of the time limit; 0: unknown. */
 static double part_done(const struct progress *progress, const struct fabric_progress *now)
 {
 	double sent = progress->packets ? (double)now->data_packets / (double)progress->packets : 0;

@@ -1,4 +1,4 @@
-/* What came of a run, for people and as CSV. */
+/* The result of a run, for people and as CSV. */
 #include "sim/report.h"
 
 #include <inttypes.h>
@@ -67,7 +67,7 @@ static void put_cycle(FILE *out, const struct simulation *simulation)
 		fprintf(out, "  the first of these\n");
 }
 
-/* The first few, each with the reason. */
+/* The first few failures, each with its reason. */
 static void put_failures(FILE *out, const struct simulation *simulation)
 {
 	uint32_t told = 0;

@@ -1,4 +1,4 @@
-/* What came of a run: for people, as JSON, as CSV. */
+/* The result of a run: for people, as JSON, as CSV. */
 #ifndef SIM_REPORT_H
 #define SIM_REPORT_H
 
@@ -8,13 +8,13 @@
 #include "sim/summary.h"
 
 void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary);
-/* One object, without a newline; indent: what begins its lines; explanation: NULL, if nobody asked for one. */
+/* One object, without a newline; indent: the beginning of its lines; explanation: NULL if none was asked for. */
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
 	const struct explanation *explanation, const char *indent, bool with_flows);
-/* A line a flow: src,dst,bytes,start_ps,fct_ps,ideal_ps,slowdown,error. */
+/* One line per flow: src,dst,bytes,start_ps,fct_ps,ideal_ps,slowdown,error. */
 void report_csv(FILE *out, const struct simulation *simulation);
 
-/* "deadlock" for scripts; fabric_end_text is for people. */
+/* A name for scripts, such as "deadlock"; fabric_end_text is for people. */
 const char *report_end_name(enum fabric_end end);
 double report_hops_per_cpu_s(const struct fabric_result *result);
 double report_payload_gb_per_cpu_s(const struct fabric_result *result);

@@ -1,4 +1,4 @@
-/* What came of a run, as JSON. Times are picoseconds, in integers; a hash is a text, as it has more digits than a
+/* The result of a run, as JSON. Times are integers, in picoseconds; a hash is text, as it has more digits than a
  * double. */
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include "sim/link_name.h"
 #include "sim/report.h"
 
-/* Fields of the object at hand. */
+/* The fields of the current object. */
 struct object {
 	FILE *out;
 	const char *indent;
@@ -140,7 +140,7 @@ static void put_flows(struct object *object, const struct simulation *simulation
 	fputc(']', object->out);
 }
 
-/* Of this program: what getrusage() tells includes whoever was here before exec(), as a large script that runs many. */
+/* Of this program: getrusage() includes the program before exec(), such as a large script that runs many. */
 static uint64_t peak_memory(void)
 {
 	struct rusage usage = { 0 };
@@ -172,7 +172,7 @@ static void put_cost(struct object *object, const struct fabric_result *result)
 	integer(object, "max_rss_bytes", peak_memory());
 }
 
-/* What was said of it before it began. */
+/* The estimate from before the run. */
 static void put_estimate(struct object *object, const struct estimate *estimate)
 {
 	field(object, "estimate");

@@ -1,5 +1,5 @@
-/* Entries become a scenario: each value is read as its key's kind, held against the key's bounds and put where the
- * table says. */
+/* Entries become a scenario: each value is parsed as its key's kind, checked against the key's bounds, and stored where
+ * the table says. */
 #include "sim/scenario.h"
 
 #include <errno.h>
@@ -17,17 +17,17 @@ struct filling {
 	const char *directory;
 	struct document_error *error;
 	const struct document_entry *entry; /* NULL: a default */
-	const char *path;                   /* of the entry's key, also where a variant has it */
-	bool is_checking;                   /* variants, of which not all will be laid over the rest */
+	const char *path;                   /* of the entry's key, even inside a variant */
+	bool is_checking;                   /* only checks variants, not all of which are applied */
 };
 
-/* Lists that a file may write as a map, and whose numbers may be left out, where they have one element. */
+/* Lists that a file may write as a map, and whose numbers may be left out, if they have one element. */
 static const char *const lists[] = { "workload.", "network.faults." };
 
-/* What is said later holds. */
+/* Later layers override earlier ones. */
 enum layer { LAYER_FILE, LAYER_VARIANT, LAYER_COMMAND_LINE };
 
-/* Says what is wrong with the value at hand. */
+/* Reports what is wrong with the current value. */
 static int refuse_value(
 	const struct filling *filling, const struct scenario_key *key, const char *text, const char *what)
 {
@@ -45,7 +45,7 @@ static void put_integer(void *field, uint32_t size, uint64_t value)
 	memcpy(field, size == 1 ? (void *)&u8 : size == 4 ? (void *)&u32 : (void *)&value, size);
 }
 
-/* In the key's own units: "1us" and not 1000000. */
+/* In the key's own units: "1us", not 1000000. */
 static const char *bound_text(const struct scenario_key *key, double bound, char *text, size_t size)
 {
 	switch (key->kind) {
@@ -89,7 +89,7 @@ static int put_number(struct filling *filling, const struct scenario_key *key, c
 	return 0;
 }
 
-/* The names of what lies beside a scenario file; a distribution may be a built-in one, whose name is no path. */
+/* Names of files beside a scenario file; a distribution may also be a built-in one, whose name is no path. */
 static int put_text(struct filling *filling, const struct scenario_key *key, const char *text, char *field)
 {
 	const char *directory = "", *slash = "";
@@ -112,7 +112,7 @@ static int refuse_word(struct filling *filling, const struct scenario_key *key, 
 	return refuse_value(filling, key, text, what);
 }
 
-/* What a key's own function says; on a command line a variant's name is as good as an algorithm's. */
+/* Uses the key's own function. On a command line, a variant's name may take the place of an algorithm's. */
 static int put_by_function(struct filling *filling, const struct scenario_key *key, const char *text)
 {
 	char what[300], variants[200];
@@ -170,7 +170,7 @@ static int put_defaults(struct filling *filling)
 	return error;
 }
 
-/* Does a key's path go on behind this one? Numbers, and "all", are its stars. */
+/* Whether a key's path continues this one. Numbers, and "all", match its stars. */
 static bool goes_on_behind(const char *pattern, const char *path)
 {
 	while (*path) {
@@ -185,7 +185,7 @@ static bool goes_on_behind(const char *pattern, const char *path)
 	return *pattern == '.';
 }
 
-/* Is a path what keys begin with? */
+/* Whether keys begin with this path. */
 static bool is_section(const char *path)
 {
 	if (!*path || strcmp(path, "variants") == 0)
@@ -209,7 +209,7 @@ static int refuse_unknown(struct filling *filling)
 		nearest ? "did you mean " : "verbena sim --keys lists all", nearest ? nearest : "", nearest ? "?" : "");
 }
 
-/* A list that is used so far has so many elements; a command line may add one. */
+/* The number of elements in a list so far; a command line may add one. */
 static uint32_t *count_of(struct scenario *scenario, const char *path)
 {
 	if (strncmp(path, "workload.", 9) == 0)
@@ -217,7 +217,7 @@ static uint32_t *count_of(struct scenario *scenario, const char *path)
 	return strncmp(path, "network.faults.", 15) == 0 ? &scenario->fault_count : NULL;
 }
 
-/* What is behind a list's name in a path, if that is a key, and neither a number nor "all"; NULL. */
+/* The rest of a path after a list's name, if that is a key, and neither a number nor "all"; NULL. */
 static const char *behind_list(const char *path, const char *list)
 {
 	const char *behind = path + strlen(list);
@@ -228,7 +228,7 @@ static const char *behind_list(const char *path, const char *list)
 	return behind;
 }
 
-/* Of several elements none is meant by a path without a number. */
+/* With several elements a path without a number is ambiguous. */
 static int refuse_unnumbered(struct filling *filling, uint32_t count)
 {
 	const struct document_entry *entry = filling->entry;
@@ -278,9 +278,8 @@ static int put_entry(struct filling *filling, bool is_first)
 	return put_value(filling, key, entry->value, (char *)filling->scenario + key->offset + index * key->stride);
 }
 
-/* The path of an entry's key, if the entry is of that layer; NULL. What the command line has instead of the file's
- * stands in
- * both: elements of a list are counted in the file's order. */
+/* The path of an entry's key if the entry is in that layer; NULL. A value that the command line replaces in the file is
+ * in both layers: elements of a list are counted in the file's order. */
 static const char *path_in(const struct document_entry *entry, enum layer layer, const char *variant)
 {
 	const char *key = variant_key(entry->path);
@@ -315,7 +314,7 @@ static int put_layers(struct filling *filling, enum layer last, const char *vari
 	return rc;
 }
 
-/* The command line, too: whether there are several is known only when all of it is there. */
+/* Includes the command line: only when all of it is read is it known whether there are several. */
 static int refuse_unnumbered_settings(struct filling *filling)
 {
 	const struct document *document = filling->document;
@@ -334,7 +333,7 @@ static int refuse_unnumbered_settings(struct filling *filling)
 	return 0;
 }
 
-/* Each of all variants' entries alone: also of those that are not chosen. */
+/* Checks each entry of all variants on its own, even those that are not chosen. */
 static int check_variants(struct filling *filling)
 {
 	const struct document *document = filling->document;
@@ -358,7 +357,7 @@ static int check_variants(struct filling *filling)
 	return rc;
 }
 
-/* The name of the variant that is chosen, or "". */
+/* The name of the chosen variant, or "". */
 static int find_variant(const struct document *document, const char **name, struct document_error *error)
 {
 	const struct document_entry *entry = document_find(document, "variant");

@@ -1,5 +1,5 @@
-/* What a scenario file says, checked: a network, who sends what over it, and how a run shall be. keys.c has the table
- * of all that may stand in one; each key's presence there is enough to check it, set it and explain it. */
+/* The content of a scenario file, checked: a network, its traffic, and how to run it. keys.c has the table of all keys;
+ * a key in the table can be checked, set and explained without more code. */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
@@ -23,17 +23,17 @@ struct scenario_fault {
 };
 
 struct scenario_workload {
-	char file[PATH_MAX]; /* instead of a kind */
+	char file[PATH_MAX]; /* takes the place of a kind */
 	struct workload workload;
 };
 
 struct scenario {
 	char name[128];
-	char variant[64]; /* that is laid over the rest (variants.h); "": none */
+	char variant[64]; /* the variant that is applied (variants.h); "": none */
 	/* network */
-	char topology_file[PATH_MAX]; /* instead of the topology's kind */
+	char topology_file[PATH_MAX]; /* takes the place of the topology's kind */
 	struct topology topology;
-	bool is_whole_ns; /* struct network */
+	bool is_whole_ns; /* as in struct network */
 	struct scenario_fault faults[SCENARIO_FAULTS];
 	uint32_t fault_count;
 	/* transport */
@@ -60,54 +60,55 @@ struct scenario {
 	vb_time limit, stall;
 	bool tells_queues;
 	/* capture */
-	char captured[2000];                 /* links, parted by commas */
-	uint8_t classes_given;               /* of network.switch.classes, by their numbers: a mask */
-	uint64_t downs_given;                /* and of network.faults.*.down */
-	uint64_t given[SCENARIO_KEYS / 64];  /* a bit for each of scenario_keys that the file or the command line has */
-	uint64_t varied[SCENARIO_KEYS / 64]; /* and for those that some variant has */
+	char captured[2000];                 /* links, separated by commas */
+	uint8_t classes_given;               /* of network.switch.classes: a mask of their numbers */
+	uint64_t downs_given;                /* likewise of network.faults.*.down */
+	uint64_t given[SCENARIO_KEYS / 64];  /* a bit for each of scenario_keys: the file or the command line has it */
+	uint64_t varied[SCENARIO_KEYS / 64]; /* likewise: some variant has it */
 };
 
-/* One key. A star in its path stands for a number: of a fault, a workload, a traffic class ("all" for all of them). */
+/* One key. A star in its path stands for a number: of a fault, a workload, or a traffic class ("all" for every class).
+ */
 struct scenario_key {
 	const char *path;
 	enum value_kind kind;
-	uint32_t offset, size; /* of the field, in struct scenario */
-	uint32_t stride, most; /* of what the star numbers */
+	uint32_t offset, size; /* of the field in struct scenario */
+	uint32_t stride, most; /* of the elements that the star numbers */
 	double least, largest; /* in the field's own units */
-	const char *words;     /* of VALUE_WORD and VALUE_NAME */
-	const char *preset;    /* as it would be written; NULL: help says it */
+	const char *words;     /* for VALUE_WORD and VALUE_NAME */
+	const char *preset;    /* as one would write it; NULL: the help gives it */
 	const char *help;
-	const char *of; /* PATH=WORD|...: without one of these it changes nothing; NULL: it always may */
-	/* What is more than a value for a field: -EINVAL and why. */
+	const char *of; /* PATH=WORD|...: the key has an effect only with one of these; NULL: always */
+	/* For keys that set more than a field: -EINVAL and why. */
 	int (*set)(struct scenario *scenario, const char *text, char *why, size_t size);
-	bool is_path, is_first; /* first: it sets what others then change */
+	bool is_path, is_first; /* first: it sets what other keys then change */
 };
 
 /* Ends with a path of NULL. */
 extern const struct scenario_key scenario_keys[];
 
-/* Of an entry's path, with the numbers in it; is_all: "all" stands for them. NULL: there is none. */
+/* For an entry's path with its numbers; is_all: "all" takes their place. NULL: no such key. */
 const struct scenario_key *scenario_key_find(const char *path, uint32_t *index, bool *is_all);
-/* Does the scenario say it itself? Of one of the table's paths. */
+/* Whether the scenario itself gives this key of the table. */
 bool scenario_is_given(const struct scenario *scenario, const char *path);
-/* Does a variant say it, be it chosen or not? */
+/* Whether any variant gives it, chosen or not. */
 bool scenario_is_varied(const struct scenario *scenario, const char *path);
-/* The key that one may have meant; NULL. */
+/* The key that was probably meant; NULL. */
 const char *scenario_key_nearest(const char *path);
 /* For people: every key with its unit, default and meaning. */
 void scenario_keys_print(FILE *out);
 
-/* The defaults, then all entries: the file's, those of the variant that is chosen, the command line's. Those of the
- * other variants are checked. Paths in a file are relative to its directory, those of a command line to none.
+/* Applies the defaults, then all entries: the file's, those of the chosen variant, the command line's. Entries of other
+ * variants are only checked. Paths in a file are relative to its directory, those on a command line to the current one.
  * -EINVAL. */
 int scenario_fill(struct scenario *scenario, const struct document *document, const char *directory,
 	struct document_error *error);
 
-/* As document_set, for a key of a command line. "workload.bytes" is "workload.0.bytes"; where there are several
+/* Like document_set, for a key of the command line. "workload.bytes" is "workload.0.bytes"; if there are several
  * workloads in the end, scenario_fill refuses it. */
 int scenario_set(struct document *document, const char *path, const char *value);
 
-/* Of a file, or of bytes. -EINVAL and what is wrong, -errno of the file. */
+/* From a file, or from bytes. -EINVAL and the error, -errno of the file. */
 int scenario_read_file(struct document *document, const char *path, struct document_error *error);
 
 #endif

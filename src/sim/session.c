@@ -7,9 +7,9 @@
 #include <string.h>
 #include "sim/variants.h"
 
-#define LONG_S 60.0 /* of a run that takes longer it is said how long */
+#define LONG_S 60.0 /* runs that take longer are announced with their time */
 
-/* FILE:LINE:COLUMN: what is wrong; what came by the command line has no line. */
+/* FILE:LINE:COLUMN: the error; settings of the command line have no line. */
 static int refuse(const char *file, const struct document_error *error)
 {
 	if (error->at.line)
@@ -25,7 +25,7 @@ static int fail(const char *file, int error, const char *why)
 	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
 }
 
-/* All but the congestion control, of which the last holds. */
+/* All settings except the congestion control, of which the last counts. */
 static int apply(struct document *document, const struct sim_setting *settings, unsigned count, const char **cc)
 {
 	int error = 0;
@@ -38,7 +38,7 @@ static int apply(struct document *document, const struct sim_setting *settings, 
 	return error;
 }
 
-/* A variant's name chooses the variant, any other is an algorithm's. */
+/* A variant's name chooses the variant, any other name an algorithm. */
 static int apply_cc(struct document *document, const char *cc)
 {
 	return cc ? document_set(document, variant_exists(document, cc) ? "variant" : "transport.cc", cc) : 0;

@@ -1,4 +1,4 @@
-/* From a scenario file to a result. What goes wrong is said on standard error. */
+/* From a scenario file to a result. Errors are reported on standard error. */
 #ifndef SIM_SESSION_H
 #define SIM_SESSION_H
 
@@ -13,12 +13,13 @@ struct session {
 	struct scenario *scenario;
 	struct simulation simulation;
 	struct summary summary;
-	struct explanation explanation; /* where options->explains_pfc */
+	struct explanation explanation; /* if options->explains_pfc */
 	struct progress progress;
-	struct capture *capture; /* the caller's; NULL: none */
+	struct capture *capture; /* belongs to the caller; NULL: none */
 };
 
-/* The file, the command line's settings, then these; makes it ready. An exit status; to be closed whatever it is. */
+/* Reads the file, applies the command line's settings, then these, and prepares the simulation. An exit status; close
+ * the session in every case. */
 int session_open(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count);
 int session_run(struct session *session, const struct sim_options *options);

@@ -1,4 +1,4 @@
-/* One scenario read, run and told of. */
+/* Reads a scenario, runs it and reports the result. */
 #include "sim/sim.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int write_csv(FILE *file, const struct sim_options *options, const struct
 	return 0;
 }
 
-/* Runs it, with a capture if one is wanted. */
+/* Runs it, with a capture if one is asked for. */
 static int run_captured(struct session *session, const struct sim_options *options)
 {
 	struct simulation *simulation = &session->simulation;
@@ -71,7 +71,8 @@ static int run_one(const struct sim_options *options)
 	for (unsigned i = 0; !status && i < session.simulation.warnings.count; i++)
 		fprintf(stderr, "verbena sim: warning: %s\n", session.simulation.warnings.texts[i]);
 
-	if (!status && options->csv && !(csv = fopen(options->csv, "we"))) /* before the run, which may be long */
+	if (!status && options->csv &&
+		!(csv = fopen(options->csv, "we"))) /* opened before the run, which may take long */
 		status = complain(options->csv, -errno);
 	if (!status)
 		status = run_captured(&session, options);

@@ -1,5 +1,5 @@
-/* The command's work: scenarios read, run and told of. What the command line says comes in as text, and what a person
- * is told goes to standard output and error. */
+/* The command's work: reads scenarios, runs them and reports. The command line comes in as text; output goes to
+ * standard output and error. */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
@@ -8,8 +8,8 @@
 enum sim_exit {
 	SIM_EXIT_OK,
 	SIM_EXIT_BAD_NEWS,       /* flows failed, or a file could not be written */
-	SIM_EXIT_USAGE,          /* of the command, or what a scenario says */
-	SIM_EXIT_LOSSLESS_DROPS, /* in a class that promises none */
+	SIM_EXIT_USAGE,          /* the command or the scenario is wrong */
+	SIM_EXIT_LOSSLESS_DROPS, /* in a lossless class */
 	SIM_EXIT_NO_END,         /* deadlock, livelock, a limit, an interrupt: flows are open */
 };
 
@@ -23,7 +23,7 @@ struct sim_options {
 	struct sim_setting *settings; /* in the order given */
 	unsigned setting_count;
 	const char *flows, *csv, *pcap;
-	unsigned progress_s; /* between two lines of how far it is; 0: none */
+	unsigned progress_s; /* between two progress lines; 0: none */
 	bool is_json, is_comparison, is_terminal, explains_pfc;
 };
 

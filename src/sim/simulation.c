@@ -1,4 +1,4 @@
-/* A scenario made ready and run. */
+/* Prepares a scenario, and runs it. */
 #include "sim/simulation.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
 
-/* Says what a sentence of another room is about. */
+/* Puts the subject in front of another room's error text. */
 __attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, const char *format, ...)
 {
 	char said[320], about[200];
@@ -102,7 +102,7 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 	return rc;
 }
 
-/* Before they are listed: a list alone may be more than there is memory for. */
+/* Before flows are listed: a list alone may exceed the memory. */
 static int check_flow_memory(const struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -142,7 +142,7 @@ static int refuse_class(uint32_t class, uint32_t count, char *why, size_t size)
 	return -EINVAL;
 }
 
-/* Every packet's class is one that all switches have. */
+/* Every packet's class exists in all switches. */
 static int check_classes(const struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -174,7 +174,7 @@ static int find_captured(struct simulation *simulation, char *why, size_t size)
 
 	snprintf(names, sizeof(names), "%s", simulation->scenario->captured);
 	simulation->captured =
-		calloc(strlen(names) + 1, sizeof(*simulation->captured)); /* each name has a letter at least */
+		calloc(strlen(names) + 1, sizeof(*simulation->captured)); /* each name has at least one letter */
 	if (!simulation->captured)
 		return -ENOMEM;
 	while ((name = strsep(&rest, ","))) {

@@ -1,4 +1,4 @@
-/* A scenario made ready, run, and what came of it. */
+/* A scenario that is prepared and run, and its result. */
 #ifndef SIM_SIMULATION_H
 #define SIM_SIMULATION_H
 
@@ -22,24 +22,24 @@ struct simulation {
 	struct fabric_config config; /* points into all of these */
 	struct fabric_result result;
 	vb_time *ideals;    /* of each flow, alone on the network (ideal.h) */
-	uint32_t *culprits; /* of each flow the link that it failed at (culprits.h); NULL: none failed */
-	/* What a reader must know before he believes a figure. */
+	uint32_t *culprits; /* for each flow, the link that it failed at (culprits.h); NULL: none failed */
+	/* Remarks to read before the figures. */
 	const char *labels[SIMULATION_LABELS];
 	unsigned label_count;
 	struct warnings warnings;
 	struct estimate estimate;
-	double prepare_cpu_s; /* that simulation_prepare took: part of result.setup_cpu_s */
+	double prepare_cpu_s; /* of simulation_prepare; a part of result.setup_cpu_s */
 };
 
-/* Network, flows and transport. flow_file: instead of the scenario's workloads, or NULL. -EINVAL and why, -ENOMEM; to
- * be freed whatever the answer. What is heard of the run (config.on_...) is the caller's to set. */
+/* Prepares network, flows and transport. flow_file: replaces the scenario's workloads, or NULL. -EINVAL and why,
+ * -ENOMEM; free the simulation in every case. The caller sets the callbacks (config.on_...). */
 int simulation_prepare(
 	struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why, size_t size);
-/* The scenario's workload of this number, with what it leaves to the network. */
+/* The scenario's workload of this number, completed from the network. */
 struct workload simulation_workload(const struct simulation *simulation, uint32_t number);
 int simulation_run(struct simulation *simulation, char *why, size_t size);
 const char *simulation_control(const struct simulation *simulation);
-bool simulation_heeds_marks(const struct simulation *simulation); /* its congestion control's name */
+bool simulation_heeds_marks(const struct simulation *simulation); /* the name of its congestion control */
 void simulation_free(struct simulation *simulation);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a run comes to. */
+/* Summarises a run. */
 #include "sim/summary.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ double link_load(const struct simulation *simulation, uint32_t link)
 	const struct fabric_result *result = &simulation->result;
 	double could = (double)network_rate(&simulation->network, link) * lasted(result) / (double)VB_S;
 	double load = could > 0 ? (double)result->links[link].bytes * 8 / could : 0;
-	return load < 1 ? load : 1; /* a packet is counted as it begins to leave, and a run may be cut short */
+	return load < 1 ? load : 1; /* a packet counts as soon as it begins to leave, and a run may be cut short */
 }
 
 static int by_number(const void *a, const void *b)
@@ -61,7 +61,7 @@ static double percentile(const double *sorted, uint32_t count, unsigned percent)
 	return count ? sorted[rank ? rank - 1 : 0] : 0;
 }
 
-/* Of the flows of a bucket, or of all; scratch has room for each. */
+/* For the flows of a bucket, or all; scratch has room for each. */
 static void fill_flows(struct summary_flows *flows, const struct simulation *simulation, int bucket, double *scratch)
 {
 	for (int pass = 0; pass < 2; pass++) {

@@ -1,4 +1,4 @@
-/* What a run comes to: percentiles, by size of flow too, and the links that had most to do. */
+/* A summary of a run: percentiles, also by size of flow, and the busiest links. */
 #ifndef SIM_SUMMARY_H
 #define SIM_SUMMARY_H
 
@@ -8,9 +8,9 @@ enum { SUMMARY_LINKS = 5, SUMMARY_BUCKETS = 6 };
 
 struct summary_flows {
 	const char *name;                         /* "up to 1 kB" */
-	uint32_t count;                           /* that ended well */
+	uint32_t count;                           /* that ended successfully */
 	vb_time p50, p95, p99, most;              /* nearest rank */
-	double slow50, slow95, slow99, slow_most; /* by the ideal; 1 at least */
+	double slow50, slow95, slow99, slow_most; /* divided by the ideal; at least 1 */
 };
 
 struct summary {
@@ -20,13 +20,13 @@ struct summary {
 
 int summary_make(struct summary *summary, const struct simulation *simulation); /* -ENOMEM */
 
-/* Of a flow that ended well. */
+/* For a flow that ended successfully. */
 double flow_slowdown(const struct simulation *simulation, uint32_t flow);
 bool flow_is_done(const struct simulation *simulation, uint32_t flow);
-/* The share of the time that a link was sending: until the last flow ended, or the run. */
+/* The share of time for which a link was sending, up to the end of the last flow, or of the run. */
 double link_load(const struct simulation *simulation, uint32_t link);
-/* Bytes before it on average over the same time, with what was still to leave of a packet; of a run that tells of
- * queues. */
+/* The mean of bytes in its queue over the same time, with the unsent part of the packet on the wire; for runs that
+ * measure queues. */
 double link_mean_queue(const struct simulation *simulation, uint32_t link);
 
 #endif

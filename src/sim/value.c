@@ -1,4 +1,4 @@
-/* Values as people write them. */
+/* Values in the notation that people use. */
 #include "sim/value.h"
 
 #include <ctype.h>
@@ -89,7 +89,7 @@ const char *value_form(enum value_kind kind)
 	}
 }
 
-/* The largest unit of which it is one at least; units rise. */
+/* The largest unit of which the value is at least one; units ascend. */
 static const char *scaled_text(double value, const char *const *units, unsigned count, char *text, size_t size)
 {
 	unsigned unit = 0;

@@ -8,7 +8,7 @@
 static const char prefix[] = "variants.";
 enum { PREFIX = sizeof(prefix) - 1 };
 
-/* Where the name in a variant's path ends; NULL: it is no variant's. */
+/* The end of the name in a variant's path; NULL: not a variant's. */
 static const char *name_end(const char *path)
 {
 	return strncmp(path, prefix, PREFIX) == 0 ? strchrnul(path + PREFIX, '.') : NULL;
@@ -35,7 +35,7 @@ bool variant_exists(const struct document *document, const char *name)
 	return false;
 }
 
-/* The name of an entry's variant, if it is the first entry of it. */
+/* Whether this is the first entry of its variant; then also the name. */
 static bool is_first_of(const struct document *document, unsigned number, char *name, size_t size)
 {
 	const char *path = document->entries[number].path, *end = name_end(path);

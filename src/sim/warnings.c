@@ -1,5 +1,5 @@
-/* What in a scenario contradicts itself. What a built-in profile says is warned of where it will do harm, what the
- * scenario says also where it will do nothing. */
+/* Contradictions in a scenario. Values of a built-in profile are warned about if they do harm; values of the scenario
+ * itself also if they have no effect. */
 #include "sim/warnings.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@ struct looking {
 	const struct network *network;
 	const struct fabric_config *config;
 	uint8_t classes; /* of data that is sent: a mask */
-	uint64_t kinds;  /* what was warned of */
+	uint64_t kinds;  /* that were warned about */
 };
 
 enum kind { KIND_MARKS_NEVER, KIND_MARKS_AT_ONCE, KIND_MARKS_NOT_ALL, KIND_PAUSE_ALONE, KIND_PAUSE_BUSY };
@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static void warn(struct looking *looking, 
 	va_end(arguments);
 }
 
-/* Once of each class. */
+/* Once per class. */
 static bool is_new(struct looking *looking, enum kind kind, uint32_t class)
 {
 	const uint64_t bit = (uint64_t)1 << (8 * kind + class);
@@ -72,7 +72,7 @@ static const struct amounts *amounts_of(
 	return amounts;
 }
 
-/* False: none will ever be made. */
+/* False: no marks are ever made. */
 static bool look_at_marks(struct looking *looking, uint32_t link, uint32_t class)
 {
 	uint64_t min = threshold_mark_min(looking->network, link, class),
@@ -144,7 +144,7 @@ static void look_at_port(struct looking *looking, uint32_t link)
 	}
 }
 
-/* Ports that are alike lie beside each other, and so do switches: one of each is enough. */
+/* Equal ports are next to each other, and so are equal switches: one of each is enough. */
 static void look_at_switch(struct looking *looking, uint32_t number)
 {
 	const struct network *network = looking->network;
@@ -164,7 +164,7 @@ static void look_at_switch(struct looking *looking, uint32_t number)
 
 /* ---- Headroom ---------------------------------------------------------------------------------------------------- */
 
-/* Of the link that lacks most. */
+/* For the link that lacks most. */
 static void look_at_headroom(struct looking *looking)
 {
 	const struct network *network = looking->network;
@@ -211,7 +211,7 @@ static bool marks_are_made(const struct looking *looking)
 	return false;
 }
 
-/* Of two that hang on each other nobody tells anything. */
+/* Endpoints that are linked to each other have no switch to tell them anything. */
 static void look_for_switches(struct looking *looking)
 {
 	for (uint32_t i = 0; i < looking->simulation->flows.count; i++) {
@@ -235,8 +235,8 @@ static const char *path_parameter(const struct vb_cc_algorithm *cc)
 	return "";
 }
 
-/* Of the flow whose way is longest. What acknowledgements take on the wire is left out at times, as HPCC's authors do:
- * a fiftieth is not worth a word. */
+/* For the flow with the longest path. Scenarios such as those of HPCC's authors ignore the wire time of
+ * acknowledgements; a fiftieth is not worth a warning. */
 static void look_at_round_trips(struct looking *looking)
 {
 	const struct fabric_config *config = looking->config;
@@ -349,7 +349,7 @@ static bool has_effect(const struct network_fault *fault)
 	       fault->duplicate_ppm || fault->mark_ppm || fault->jitter || (fault->late_ppm && fault->late_by);
 }
 
-/* The first such one of all. */
+/* The first of its kind. */
 static void look_at_faults(struct looking *looking)
 {
 	const struct scenario *scenario = looking->simulation->scenario;
@@ -372,7 +372,7 @@ static void look_at_faults(struct looking *looking)
 	}
 }
 
-/* Those that lack the same are told of together. */
+/* Keys with the same missing condition are reported together. */
 static void look_at_idle_keys(struct looking *looking)
 {
 	const struct scenario *scenario = looking->simulation->scenario;
@@ -399,7 +399,7 @@ static void look_at_idle_keys(struct looking *looking)
 	}
 }
 
-/* Somebody listens to marks, or has said something of them. */
+/* A congestion control uses marks, or the scenario configures them. */
 static bool marks_matter(const struct simulation *simulation)
 {
 	return simulation_heeds_marks(simulation) ||

@@ -1,4 +1,4 @@
-/* What in a scenario contradicts itself, and what comes of it: nothing of it keeps a run from running. */
+/* Contradictions in a scenario and their consequences. None of them prevents a run. */
 #ifndef SIM_WARNINGS_H
 #define SIM_WARNINGS_H
 
@@ -13,7 +13,7 @@ struct warnings {
 	unsigned count;
 };
 
-/* Into simulation->warnings, each kind once, with where it is worst or first. */
+/* Fills in simulation->warnings: each kind once, where it is worst or first. */
 void warnings_find(struct simulation *simulation);
 
 #endif
