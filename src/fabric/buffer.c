@@ -4,6 +4,7 @@
  * so the room of a largest packet is set aside for each lossless class. */
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
 #include "net/grow.h"
@@ -134,6 +135,7 @@ int buffer_check(const struct fabric_config *config, char *why, unsigned why_siz
 
 static int open_ingress(struct fabric *fabric, uint32_t number, const struct switch_profile *profile)
 {
+	assert(!fabric->ingresses[number]);
 	struct ingress *ingress = grow_lines(sizeof(*ingress) + profile->class_count * sizeof(ingress->classes[0]));
 	if (!ingress)
 		return -ENOMEM;
@@ -232,6 +234,7 @@ static bool admit_lossless(struct fabric *fabric, struct ingress *ingress, uint8
 	if (its->headroom + bytes > ingress->headroom_bytes)
 		return false;
 	its->headroom += bytes;
+	assert(its->headroom <= ingress->headroom_bytes);
 	return true;
 }
 
@@ -282,6 +285,7 @@ void buffer_release(struct shard *shard, const struct packet *packet, uint8_t cl
 	}
 	struct ingress_class *its = &ingress->classes[class];
 	uint64_t bytes = packet->wire_bytes, from_headroom = its->headroom < bytes ? its->headroom : bytes;
+	assert(its->bytes >= bytes - from_headroom);
 	its->headroom -= from_headroom;
 	set_bytes(fabric, ingress, class, its->bytes - (bytes - from_headroom));
 	pfc_on_released(shard, packet->in_link, class);

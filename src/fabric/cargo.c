@@ -2,6 +2,7 @@
  * where the headers of other packets lie.
  * Holds: the holder gets each cargo back once. */
 #include <string.h>
+#include "base/invariant.h"
 #include "fabric/holder.h"
 #include "fabric/state.h"
 
@@ -21,6 +22,7 @@ static void *cargo_of(const struct shard *shard, uint32_t packet)
 
 static void *take(struct shard *shard, uint32_t packet)
 {
+	assert(shard->packets[packet].has_cargo);
 	void *cargo = cargo_of(shard, packet);
 	shard->packets[packet].has_cargo = false;
 	shard->headers[packet] = (struct short_headers){ 0 };

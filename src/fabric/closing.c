@@ -1,10 +1,12 @@
 /* See closing.h. Flows are in two lists, linked by `next`: those that ended in this generation, in each shard, and
  * those that had ended before it. */
+#include "base/invariant.h"
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
 
 void closing_add(struct shard *shard, uint32_t flow)
 {
+	assert(!shard->fabric->flows[flow].is_closed);
 	shard->fabric->flows[flow].next = shard->first_ended;
 	shard->first_ended = flow;
 }

@@ -1,4 +1,5 @@
 /* See credits.h. */
+#include "base/invariant.h"
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
 
@@ -21,6 +22,7 @@ void credits_return(struct fabric *fabric, uint32_t number, const struct packet 
 
 void credits_give(struct shard *shard, uint32_t in_link, uint8_t lane, uint32_t wire_bytes)
 {
+	assert(shard->fabric->ingresses[in_link]->profile->flow_control == FLOW_CREDITS);
 	uint32_t back = shard->fabric->network->links[in_link].reverse;
 	shard->fabric->ingresses[in_link]->classes[lane].blocks_freed += credits_of(wire_bytes);
 	shard->fabric->ports[back]->credits_due |= (uint8_t)(1u << lane);
@@ -35,6 +37,8 @@ uint64_t credits_granted(const struct fabric *fabric, uint32_t number, uint8_t l
 void credits_on_frame(struct shard *shard, uint32_t number, const struct frame *frame)
 {
 	struct port_queue *queue = &shard->fabric->ports[number]->queues[__builtin_ctz(frame->classes)];
+	assert(frame->kind == FRAME_CREDIT);
+	assert(shard->fabric->ports[number]->has_credits);
 	if (frame->value > queue->blocks_granted)
 		queue->blocks_granted = frame->value;
 	port_wake(shard, number);

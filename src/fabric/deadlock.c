@@ -3,6 +3,7 @@
  * which the other end knows. When all that are alive are known, the others wait only for each other: a paused class may
  * continue only when some of its own packets have left. */
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/buffer.h"
 #include "fabric/credits.h"
 #include "fabric/deadlock.h"
@@ -138,6 +139,7 @@ static void count_stuck(struct search *search, uint32_t queue, uint32_t sender, 
 static void free_sender(struct search *search, uint32_t queue, uint32_t sender, uint64_t amount)
 {
 	(void)queue;
+	assert(search->stuck[sender] >= amount);
 	search->stuck[sender] -= amount;
 	if (is_dead(search, sender))
 		say_alive(search, sender);
@@ -171,6 +173,7 @@ static void find_alive(struct search *search)
 static void find_dead(struct search *search)
 {
 	visit_all(search, count_stuck);
+	assert(search->news_count == 0);
 	find_alive(search);
 	while (search->news_count > 0)
 		visit_queue(search, search->news[--search->news_count], free_sender);
@@ -194,6 +197,7 @@ static uint64_t take_cycle(struct search *search, uint32_t first)
 	fabric->cycle_count = 0;
 	do {
 		const uint32_t link = link_of(place);
+		assert(is_dead(search, place));
 		fabric->cycle[fabric->cycle_count++] = link;
 		hash = fabric_chance(hash, place, fabric->ports[link]->queues[class_of(place)].blocks_sent);
 		hash = fabric_chance(hash, link, fabric->counts[link].lost);
@@ -255,5 +259,6 @@ bool deadlock_is_found(struct fabric *fabric, vb_time now, bool is_still)
 	bool is_found = hash != 0 && (is_still || hash == fabric->cycle_hash);
 	fabric->cycle_sought_at = now;
 	fabric->cycle_hash = hash;
+	assert(!is_found || fabric->cycle_count > 0);
 	return is_found;
 }

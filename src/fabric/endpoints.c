@@ -1,6 +1,7 @@
 /* Endpoints: a wire that asks for the next packet when the last has left, so that the next packet is chosen at the last
  * moment; and a timer. An engine, or its substitute, decides what to send (endpoint.h). operations.c begins flows.
  * Holds: an endpoint that has something to send, or to do at a time, is in the calendar. */
+#include "base/invariant.h"
 #include "net/chance.h"
 #include "fabric/endpoint.h"
 #include "fabric/port.h"
@@ -102,6 +103,7 @@ static void hold_classes(const struct fabric *fabric, struct endpoint *endpoint)
 static void send_next_by_class(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
 	const struct link *link = &shard->fabric->links[endpoint->link];
+	assert(link->kind == LINK_STOPPABLE);
 	while (link->free_at <= shard->now) {
 		if (port_send_next(shard, endpoint->link))
 			continue;
@@ -158,6 +160,7 @@ static void set_timer(struct shard *shard, struct endpoint *endpoint, uint32_t n
 	}
 	endpoint->is_armed = true;
 	endpoint->armed_for = at;
+	assert(endpoint->armed_for >= shard->now);
 }
 
 static void go_on(struct shard *shard, struct endpoint *endpoint, uint32_t number)
@@ -192,6 +195,7 @@ void endpoint_ask_for_flow(const struct shard *shard, uint32_t number, uint32_t 
 /* Something has arrived, or is due. */
 static void rouse(struct shard *shard, struct endpoint *endpoint, uint32_t number)
 {
+	assert(endpoint->sleeps);
 	if (endpoint->is_waking)
 		return;
 	endpoint->is_waking = true;
@@ -216,6 +220,7 @@ static void put_aside(struct shard *shard, struct endpoint *endpoint, uint32_t n
 void endpoint_on_wake(struct shard *shard, uint32_t number)
 {
 	struct endpoint *endpoint = &shard->fabric->endpoints[number];
+	assert(endpoint->is_waking);
 	endpoint->is_waking = false;
 	while (endpoint->first_waiting != NO_PACKET) {
 		const uint32_t index = endpoint->first_waiting;
@@ -245,6 +250,7 @@ void endpoint_wake(struct shard *shard, uint32_t number)
 void endpoint_on_wire(struct shard *shard, uint32_t number)
 {
 	struct endpoint *endpoint = &shard->fabric->endpoints[number];
+	assert(endpoint->is_wire_awaited);
 	endpoint->is_wire_awaited = false;
 	go_on(shard, endpoint, number);
 }

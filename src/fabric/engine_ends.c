@@ -234,6 +234,7 @@ static int open_requester(const struct fabric *fabric, uint32_t number)
 {
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
+	assert(!state->requester);
 	introduce(fabric, flow->src, flow->dst);
 	int rc = create_qp(fabric, flow->src, state->requester_index, state, state->pieces_left, &state->requester);
 	if (rc == 0 && fabric->round_trips)
@@ -252,6 +253,7 @@ static bool make_room_for_completions(struct shard *shard, struct endpoint *endp
 		return true;
 	uint32_t wanted = endpoint->engine.open_pieces > 2 * capacity ? endpoint->engine.open_pieces : 2 * capacity;
 	shard->is_out_of_memory |= vb_cq_resize(endpoint->engine.cq, wanted) != 0;
+	assert(wanted >= endpoint->engine.open_pieces);
 	return !shard->is_out_of_memory;
 }
 
@@ -270,6 +272,7 @@ static int open_responder(struct fabric *fabric, uint32_t number)
 {
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
+	assert(!state->responder);
 	introduce(fabric, flow->dst, flow->src);
 	int rc = telemetry_open_flow(fabric, state);
 	if (rc == 0)
@@ -344,6 +347,7 @@ static bool close_flow(struct fabric *fabric, uint32_t number)
 	struct flow_state *flow = &fabric->flows[number];
 	if (is_behind_sockets(fabric))
 		return true; /* they stay open */
+	assert(flow->pieces_left == 0);
 	flow->quiet_turns = is_quiet(flow) ? flow->quiet_turns + 1 : 0;
 	if (flow->quiet_turns < QUIET_TURNS)
 		return false;
@@ -375,6 +379,7 @@ static void post(struct shard *shard, uint32_t number)
 	const struct flow *flow = &fabric->config->flows->flows[number];
 	struct flow_state *state = &fabric->flows[number];
 	uint64_t left = flow->bytes;
+	assert(state->pieces_left > 0);
 	shard->is_out_of_memory |= !state->requester && open_requester(fabric, number) != 0;
 	if (shard->is_out_of_memory ||
 		!make_room_for_completions(shard, &fabric->endpoints[flow->src], state->pieces_left))
@@ -455,6 +460,7 @@ static void complete(struct shard *shard, const struct vb_wc *wc)
 	const uint32_t flow = (uint32_t)wc->wr_id;
 	struct flow_state *state = &shard->fabric->flows[flow];
 	if (wc->opcode & VB_WC_RECV) {
+		assert(shard->fabric->endpoints[state->dst].engine.open_pieces > 0);
 		shard->fabric->endpoints[state->dst].engine.open_pieces--;
 		if (wc->status == VB_WC_SUCCESS)
 			operation_arrive(shard, flow);
@@ -465,6 +471,7 @@ static void complete(struct shard *shard, const struct vb_wc *wc)
 		state->result.cause = wc->vendor_err;
 	}
 	shard->fabric->endpoints[state->src].engine.open_pieces--;
+	assert(state->pieces_left > 0);
 	if (--state->pieces_left == 0)
 		operation_end(shard, flow);
 }

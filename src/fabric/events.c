@@ -84,6 +84,7 @@ static void add_beyond(struct events *events, const struct event *event)
 static struct event take_beyond(struct events *events)
 {
 	struct event *heap = events->beyond, first = heap[0], last = heap[--events->beyond_count];
+	assert(events->beyond_count < events->beyond_room);
 	uint32_t at = 0, count = events->beyond_count;
 	for (uint32_t child; (child = at * 4 + 1) < count;) {
 		uint32_t best = child, end = child + 4 < count ? child + 4 : count;
@@ -109,6 +110,7 @@ static uint64_t day_of(const struct events *events, vb_time at)
 static void add_to_day(struct events *events, uint64_t day, const struct event *event)
 {
 	uint32_t node = events->free_node, place = day % DAYS;
+	assert(day - events->day < DAYS);
 	if (node != (uint32_t)NO_NODE) {
 		events->free_node = events->nodes[node].next;
 	} else {
@@ -173,11 +175,13 @@ static void look_ahead(struct events *events)
 static bool begin_day(struct events *events)
 {
 	uint64_t day;
+	assert(events->today_count == 0);
 	if (!find_day(events, &day)) {
 		if (events->beyond_count == 0)
 			return false;
 		day = day_of(events, events->beyond[0].at);
 	}
+	assert(day > events->day);
 	events->day = day;
 	uint32_t place = day % DAYS;
 	for (uint32_t node = events->days[place], next; node != (uint32_t)NO_NODE; node = next) {

@@ -1,4 +1,5 @@
 /* See faults.h. */
+#include "base/invariant.h"
 #include "fabric/faults.h"
 #include "net/chance.h"
 
@@ -17,6 +18,7 @@ static bool is_down(const struct network_fault *fault, vb_time at)
 
 static const struct network_fault *fault_of(const struct fabric *fabric, uint32_t number)
 {
+	assert(fabric->links[number].is_faulty);
 	return &fabric->network->faults[fabric->network->links[number].fault];
 }
 

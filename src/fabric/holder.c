@@ -1,4 +1,5 @@
 /* See holder.h. To the rest of a run, a packet either has cargo or has none. */
+#include "base/invariant.h"
 #include "fabric/holder.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -60,6 +61,7 @@ void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 	struct shard *shard = &fabric->shards[0];
 	const struct fabric_holder *holder = fabric->holder;
 	uint32_t index = packet_get(shard), link = fabric->endpoints[post->from].link;
+	assert(post->cargo);
 	if (index == NO_PACKET) {
 		holder->on_loss(holder->user, post->cargo);
 		return;
@@ -77,6 +79,7 @@ void fabric_send(struct fabric *fabric, const struct fabric_post *post)
 
 void fabric_call(struct fabric *fabric, vb_time at, uint32_t number)
 {
+	assert(at >= fabric->shards[0].now);
 	events_add(&fabric->shards[0].events, at, event_key(EVENT_CALL, ((struct held *)fabric)->calls++, number));
 }
 

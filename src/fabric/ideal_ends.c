@@ -6,6 +6,7 @@
  * from that gap. Packets have the same sizes as the engine's. */
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/endpoint.h"
 #include "fabric/operations.h"
 
@@ -89,6 +90,7 @@ static uint8_t class_of(const struct fabric *fabric, uint32_t flow)
 static void give_turn(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
 {
 	struct source *source = &fabric->ideal->sources[flow];
+	assert(source->next < source->count);
 	if (source->has_turn)
 		return;
 	source->has_turn = true;
@@ -127,6 +129,7 @@ static void post(struct shard *shard, uint32_t flow)
 	struct ideal_end *end = &fabric->endpoints[fabric->flows[flow].src].ideal;
 	struct source *source = &fabric->ideal->sources[flow];
 	const uint64_t bytes = fabric->config->flows->flows[flow].bytes, mtu = fabric->config->mtu;
+	assert(source->count == 0);
 	*source = (struct source){
 		.count = bytes / mtu + (bytes % mtu != 0), .active_at = shard->now, .next_open = end->first_open
 	};
@@ -174,6 +177,7 @@ static uint32_t pull_answer(struct shard *shard, struct ideal_end *end, uint32_t
 	struct sink *sink = &fabric->ideal->sinks[flow];
 	const struct vb_packet headers =
 		say((struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .dest_qpn = flow }, sink->there);
+	assert(sink->is_answer_due);
 	end->first_answer = sink->next_answer;
 	sink->is_answer_due = false;
 	return endpoint_make_packet(shard, &headers,
@@ -229,6 +233,7 @@ static bool wants(const struct shard *shard, const struct endpoint *endpoint)
 /* False: it had arrived before, or there is no memory. */
 static bool take(struct shard *shard, struct sink *sink, uint64_t number)
 {
+	assert(number < sink->count);
 	if (number < sink->there)
 		return false;
 	if (!sink->seen) {
@@ -252,6 +257,7 @@ static bool take(struct shard *shard, struct sink *sink, uint64_t number)
 
 static void end_flow(struct shard *shard, uint32_t flow)
 {
+	assert(shard->fabric->ideal->sources[flow].count > 0);
 	shard->fabric->ideal->sources[flow].count = shard->fabric->ideal->sources[flow].next = 0;
 	operation_end(shard, flow);
 }
@@ -261,6 +267,7 @@ static void take_answer(struct shard *shard, uint32_t flow, uint64_t there)
 	struct source *source = &shard->fabric->ideal->sources[flow];
 	if (source->count == 0 || there <= source->there)
 		return;
+	assert(there <= source->count);
 	source->there = there;
 	source->active_at = shard->now;
 	source->timeouts = 0;
@@ -310,6 +317,7 @@ static void begin_again(struct shard *shard, struct ideal_end *end, uint32_t flo
 {
 	struct source *source = &shard->fabric->ideal->sources[flow];
 	const uint8_t most = shard->fabric->config->retry_count;
+	assert(source->next > source->there);
 	shard->timeouts++;
 	if (source->timeouts++ == (most ? most : RETRIES)) {
 		give_up(shard, flow);

@@ -39,6 +39,8 @@ static void await(struct shard *shard, uint32_t number, vb_time at)
 static void put_between(struct shard *shard, struct link *link, uint32_t index, vb_time at, vb_time soonest)
 {
 	struct packet *packet = &shard->packets[index];
+	assert(link->is_unordered);
+	assert(at < shard->packets[link->last].at);
 	if (at < link->first_at) {
 		packet->next = link->first;
 		packet->at = link->first_at;
@@ -64,6 +66,7 @@ static void put_on_link(struct shard *shard, uint32_t number, uint32_t index, vb
 {
 	struct link *link = &shard->fabric->links[number];
 	struct packet *packet = &shard->packets[index], *last;
+	assert(at >= shard->now);
 	if (link->first == NO_PACKET) {
 		packet->at = link->first_at = at;
 		link->first = link->last = index;
@@ -102,6 +105,7 @@ static uint32_t take_from_link(struct shard *shard, uint32_t number)
 static void post(struct shard *shard, uint32_t number, uint32_t index, vb_time at, vb_time soonest)
 {
 	struct mailbox *box = &shard->out[shard->fabric->links[number].to_shard];
+	assert(shard->fabric->links[number].to_shard != shard->index);
 	if (!grow_by_one(&box->entries, &box->room, box->count, sizeof(*box->entries)) ||
 		(shard->records && !grow_by_one(&box->records, &box->record_room, box->count, sizeof(*box->records)))) {
 		shard->is_out_of_memory = true;
@@ -128,6 +132,7 @@ static void set_out_faulty(struct shard *shard, uint32_t number, uint32_t index,
 	struct fabric *fabric = shard->fabric;
 	struct packet *packet = &shard->packets[index];
 	struct fault_draw drawn = fault_draw(fabric, number, packet->wire_bytes, at);
+	assert(!packet->is_frame);
 	if (drawn.is_lost) {
 		credits_return(fabric, number, packet);
 		fabric->counts[number].lost++;

@@ -1,4 +1,5 @@
 /* See ns3.h. */
+#include "base/invariant.h"
 #include "fabric/ns3.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ static bool is_before(const struct network *network, uint32_t link, uint32_t oth
 
 static uint32_t place_of(const struct network *network, struct route_choice choice, uint32_t rank)
 {
+	assert(rank < choice.count);
 	for (uint32_t i = 0; i < choice.count; i++) {
 		uint32_t before = 0;
 		for (uint32_t k = 0; k < choice.count; k++)

@@ -1,6 +1,6 @@
 /* See operations.h. */
-#include "fabric/operations.h"
 #include "base/invariant.h"
+#include "fabric/operations.h"
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
 #include "fabric/starts.h"
@@ -12,6 +12,7 @@ static vb_time host_latency(const struct fabric *fabric, uint32_t endpoint)
 
 static void queue_flow(struct fabric *fabric, uint32_t number, vb_time at)
 {
+	assert(fabric->flows[number].waits_left == 0);
 	struct endpoint *source = &fabric->endpoints[fabric->flows[number].src];
 	fabric->flows[number].result.start = at;
 	source->first_flow = starts_add(fabric->flows, source->first_flow, number);
@@ -52,6 +53,8 @@ void operation_end(struct shard *shard, uint32_t number)
 {
 	struct fabric *fabric = shard->fabric;
 	struct flow_state *state = &fabric->flows[number];
+	assert(state->result.fct == -1);
+	assert(fabric->endpoints[state->src].shard == shard->index);
 	const vb_time heard = shard->now + host_latency(fabric, state->src);
 	state->result.fct = state->result.error ? -1 : heard - state->result.start;
 	shard->flows_done++;
@@ -68,6 +71,7 @@ void operation_end(struct shard *shard, uint32_t number)
 void operation_arrive(struct shard *shard, uint32_t number)
 {
 	const uint32_t at = shard->fabric->flows[number].dst;
+	assert(shard->fabric->endpoints[at].shard == shard->index);
 	if (!shard->fabric->followers.first)
 		return;
 	let_begin(shard, at, number, FLOW_ARRIVED);
@@ -111,6 +115,7 @@ void operations_on_start(struct shard *shard, uint32_t number)
 	while ((flow = endpoint->first_flow) != FLOW_NONE && shard->fabric->flows[flow].result.start <= decided) {
 		endpoint->first_flow = starts_remove(shard->fabric->flows, flow);
 		shard->flows_begun++;
+		assert(shard->fabric->flows[flow].src == number);
 		shard->fabric->kind->post(shard, flow);
 	}
 	await_flow(shard, endpoint, number);

@@ -1,6 +1,7 @@
 /* The packets of a shard: two arrays with one index, and a third where ports record telemetry (telemetry.h). Headers
  * that do not fit the second array are in one of their own. */
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "net/grow.h"
 #include "fabric/telemetry.h"
 
@@ -14,6 +15,7 @@ static bool grow_records(struct shard *shard, uint32_t room)
 
 static bool grow(struct shard *shard)
 {
+	assert(shard->packet_count == shard->packet_room);
 	uint32_t room = shard->packet_room ? shard->packet_room * 2 : 1024;
 	struct packet *packets = realloc(shard->packets, room * sizeof(*packets));
 	if (packets)
@@ -43,6 +45,7 @@ uint32_t packet_get(struct shard *shard)
 
 static void put(struct shard *shard, uint32_t packet)
 {
+	assert(packet < shard->packet_count);
 	shard->packets[packet].next = shard->free_packet;
 	shard->free_packet = packet;
 }
@@ -54,6 +57,7 @@ void packet_put(struct shard *shard, uint32_t packet)
 		cargo_lose(shard, packet);
 	} else if (shard->headers[packet].is_long) {
 		uint32_t number = shard->packets[packet].word;
+		assert(number < shard->long_count);
 		shard->long_headers[number].psn = shard->free_long;
 		shard->free_long = number;
 	}

@@ -1,5 +1,6 @@
 /* See pfc.h. A port's watchdog: a class that was paused for too long is taken to be stuck. For as long again its queue
  * is dropped, with all packets that arrive for it; then the pause holds again, unless it was taken back. */
+#include "base/invariant.h"
 #include "fabric/buffer.h"
 #include "fabric/pfc.h"
 #include "fabric/stories.h"
@@ -80,6 +81,7 @@ static void renew_later(struct shard *shard, uint32_t in_link, struct ingress *i
 void pfc_on_renewal(struct shard *shard, uint32_t in_link)
 {
 	struct ingress *ingress = shard->fabric->ingresses[in_link];
+	assert(ingress->is_renewing);
 	uint32_t back = shard->fabric->network->links[in_link].reverse;
 	ingress->is_renewing = false;
 	if (!ingress->paused)
@@ -99,6 +101,7 @@ void pfc_on_admitted(struct shard *shard, uint32_t in_link, uint8_t class)
 	uint32_t back = shard->fabric->network->links[in_link].reverse;
 	struct port *port = shard->fabric->ports[back];
 	ingress->paused |= bit;
+	assert(!(port->pauses_due & bit));
 	port->pauses_due |= bit;
 	port->resumes_due &= (uint8_t)~bit;
 	renew_later(shard, in_link, ingress);
@@ -114,6 +117,7 @@ void pfc_on_released(struct shard *shard, uint32_t in_link, uint8_t class)
 	uint32_t back = shard->fabric->network->links[in_link].reverse;
 	struct port *port = shard->fabric->ports[back];
 	ingress->paused &= (uint8_t)~bit;
+	assert(!(port->resumes_due & bit));
 	story_on_resume(shard, ingress, class);
 	port->resumes_due |= bit;
 	port->pauses_due &= (uint8_t)~bit;
@@ -127,6 +131,7 @@ static void watch(struct shard *shard, uint32_t number, struct port_queue *queue
 	const struct port *port = shard->fabric->ports[number];
 	if (shard->fabric->links[number].kind != LINK_PORT || port->profile->watchdog == 0)
 		return;
+	assert(queue->watch_at == 0);
 	queue->watch_at = shard->now + port->profile->watchdog;
 	events_add(&shard->events, queue->watch_at, event_key(EVENT_WATCH, 0, number));
 }
@@ -155,6 +160,7 @@ static void resume(struct shard *shard, uint32_t number, uint8_t class)
 	if (!(port->paused & bit))
 		return;
 	port->paused &= (uint8_t)~bit;
+	assert(queue->paused_at <= shard->now);
 	shard->fabric->counts[number].paused += shard->now - queue->paused_at;
 	if (!(port->dropped & bit))
 		queue->watch_at = 0;
@@ -162,6 +168,7 @@ static void resume(struct shard *shard, uint32_t number, uint8_t class)
 
 void pfc_on_frame(struct shard *shard, uint32_t number, const struct frame *frame)
 {
+	assert(frame->kind != FRAME_CREDIT);
 	const struct port *port = shard->fabric->ports[number];
 	for (uint8_t class = 0; class < port->profile->class_count; class ++) {
 		if (!(frame->classes & 1u << class))
@@ -199,6 +206,7 @@ void pfc_on_watch(struct shard *shard, uint32_t number)
 				watch(shard, number, queue);
 			continue;
 		}
+		assert(port->paused & bit);
 		port->dropped |= bit;
 		shard->fabric->counts[number].watchdog_fired++;
 		watch(shard, number, queue);

@@ -37,6 +37,7 @@ uint32_t port_mark_bytes(const struct switch_profile *profile, uint64_t bits_per
 
 static int open_port(struct fabric *fabric, uint32_t number)
 {
+	assert(!fabric->ports[number]);
 	const struct network_link *given = &fabric->network->links[number];
 	const struct switch_profile *profile =
 		network_profile(fabric->network, network_is_switch(given->from) ? given->from : given->to);
@@ -112,6 +113,7 @@ void port_drop(struct shard *shard, uint32_t number, uint32_t index)
 	const struct port *port = shard->fabric->ports[number];
 	bool is_promised = port->profile->flow_control != FLOW_DROPS &&
 			   port->profile->classes[port_class(port, &shard->packets[index])].is_lossless;
+	assert(!shard->packets[index].is_frame);
 	shard->fabric->counts[number].drops++;
 	shard->fabric->counts[number].lossless_drops += is_promised;
 	shard->drops++;
@@ -150,6 +152,7 @@ static void see(const struct shard *shard, struct port *port)
 {
 	if (!shard->fabric->config->tells_queues)
 		return;
+	assert(port->seen_at <= shard->now);
 	port->area += (double)port->bytes * (double)(shard->now - port->seen_at);
 	port->seen_at = shard->now;
 }
@@ -218,6 +221,7 @@ static uint8_t strict_class(const struct port *port, uint8_t ready)
  * Classes without a deficit are not touched: most links carry one class, and each class is a cache line. */
 static void pass_turn(struct port *port, uint8_t ready)
 {
+	assert(ready != 0);
 	const uint8_t up_to = (uint8_t)((2u << port->turn) - 1), later = ready & (uint8_t)~up_to;
 	const uint8_t next = (uint8_t)__builtin_ctz(later ? later : ready), before = (uint8_t)((1u << next) - 1);
 	const uint8_t own = (uint8_t)(1u << port->turn);
@@ -263,11 +267,13 @@ static uint32_t take(struct shard *shard, struct port *port, uint8_t class)
 	uint32_t index = queue->head;
 	const struct packet *packet = &shard->packets[index];
 	queue->head = packet->next;
+	assert(queue->bytes >= packet->wire_bytes);
 	see(shard, port);
 	queue->bytes -= packet->wire_bytes;
 	port->bytes -= packet->wire_bytes;
 	if (queue->head == NO_PACKET)
 		port->occupied &= (uint8_t) ~(1u << class);
+	assert((queue->head == NO_PACKET) == (queue->bytes == 0));
 	return index;
 }
 
@@ -291,8 +297,10 @@ static void send_packet(struct shard *shard, uint32_t number, uint8_t class)
 	struct port_queue *queue = &port->queues[class];
 	vb_time at = shard->now;
 	credits_take(queue, packet);
-	if (queue->quantum)
+	if (queue->quantum) {
+		assert(queue->deficit >= packet->wire_bytes);
 		queue->deficit -= packet->wire_bytes;
+	}
 	if (link->kind == LINK_PORT) {
 		vb_time last = packet->at - link_time(fabric, link, packet->wire_bytes);
 		if (last > at) /* the wire must not overtake the packet's end */
@@ -326,6 +334,7 @@ static bool next_frame(struct fabric *fabric, uint32_t number, struct frame *fra
 
 static void send_frame(struct shard *shard, uint32_t number, const struct frame *frame)
 {
+	assert(frame->classes != 0);
 	uint32_t index = packet_get(shard);
 	if (index == NO_PACKET)
 		return;
@@ -359,6 +368,7 @@ void port_run(struct shard *shard, uint32_t number)
 		return;
 	if (!(port->occupied | port->pauses_due | port->resumes_due | port->credits_due))
 		return;
+	assert(link->free_at > shard->now);
 	port->is_awaited = true;
 	events_add(&shard->events, link->free_at, event_key(EVENT_PORT, 0, number));
 }
@@ -387,6 +397,7 @@ void port_on_frame(struct shard *shard, uint32_t number, const struct packet *pa
 	const struct frame frame = { (enum frame_kind)(packet->says & 0xFF), packet->says >> 8 & 0xFF,
 		packet->says >> 16 };
 	uint32_t back = shard->fabric->network->links[number].reverse;
+	assert(packet->is_frame);
 	if (frame.kind == FRAME_CREDIT)
 		credits_on_frame(shard, back, &frame);
 	else

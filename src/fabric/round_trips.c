@@ -1,4 +1,5 @@
 /* See round_trips.h. Many flows share few different round trips: each has one list of values. */
+#include "base/invariant.h"
 #include "fabric/round_trips.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -153,6 +154,7 @@ static int add(const struct fabric_config *config, struct round_trips *trips, vb
 	fill(config, time, added->values);
 	memmove(&trips->list[place + 1], &trips->list[place], (trips->count++ - place) * sizeof(*trips->list));
 	trips->list[place] = added;
+	assert(place < trips->count);
 	return 0;
 }
 

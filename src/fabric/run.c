@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "fabric/buffer.h"
 #include "fabric/closing.h"
 #include "fabric/deadlock.h"
@@ -263,6 +264,7 @@ int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
 	fabric->ack_overhead = config->ack_overhead;
 	fabric->largest_packet = buffer_largest_packet(config);
 	fabric->shard_count = shards_count(config);
+	assert(fabric->shard_count > 0);
 	rc = find_routes(fabric, why, why_size);
 	if (rc)
 		return rc;
@@ -394,6 +396,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 		vb_time until = (next / PERIOD + 1) * PERIOD;
 		if (limit && until > limit)
 			until = limit;
+		assert(until > *ended_at || until == limit);
 		windows_advance(fabric, until);
 		closing_advance(fabric);
 		taps_tell(fabric, until);
@@ -473,6 +476,8 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	endpoints_say(fabric, result);
 	result->endpoints = fabric->network->endpoint_count;
 	result->threads = fabric->shard_count;
+	assert(result->flows_done <= flows);
+	assert(result->flows_failed <= result->flows_done);
 	result->hash = hash_of(result, flows, links);
 }
 

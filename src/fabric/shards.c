@@ -1,5 +1,6 @@
 /* See shards.h. Pods stay together if there are any, otherwise the endpoints of a switch do. The others are dealt out.
  */
+#include "base/invariant.h"
 #include "fabric/shards.h"
 
 #define MOST_SHARDS 64
@@ -27,6 +28,7 @@ uint32_t shards_count(const struct fabric_config *config)
 
 static uint16_t share(uint32_t index, uint32_t count, uint32_t shards)
 {
+	assert(index < count);
 	return (uint16_t)((uint64_t)index * shards / count);
 }
 

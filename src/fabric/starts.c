@@ -1,4 +1,5 @@
 /* See starts.h. */
+#include "base/invariant.h"
 #include "fabric/starts.h"
 
 static bool is_before(const struct flow_state *flows, uint32_t a, uint32_t b)
@@ -13,6 +14,7 @@ static uint32_t merge(struct flow_state *flows, uint32_t a, uint32_t b)
 	if (a == FLOW_NONE || b == FLOW_NONE)
 		return a == FLOW_NONE ? b : a;
 	const uint32_t first = is_before(flows, a, b) ? a : b, child = first == a ? b : a;
+	assert(first != child);
 	flows[child].next = flows[first].first_child;
 	flows[first].first_child = child;
 	return first;
@@ -27,6 +29,7 @@ uint32_t starts_add(struct flow_state *flows, uint32_t first, uint32_t flow)
 /* Its children become one heap: first neighbours in pairs, then the pairs one after the other. */
 uint32_t starts_remove(struct flow_state *flows, uint32_t first)
 {
+	assert(first != FLOW_NONE);
 	uint32_t pairs = FLOW_NONE, root = FLOW_NONE, rest;
 	for (uint32_t a = flows[first].first_child; a != FLOW_NONE; a = rest) {
 		const uint32_t b = flows[a].next;
@@ -39,5 +42,6 @@ uint32_t starts_remove(struct flow_state *flows, uint32_t first)
 		rest = flows[pairs].next;
 		root = merge(flows, root, pairs);
 	}
+	assert(root == FLOW_NONE || !is_before(flows, root, first));
 	return root;
 }

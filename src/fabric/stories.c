@@ -1,6 +1,7 @@
 /* See stories.h. Runs that ask for stories pay for them: each pause costs a walk through all queues of the switch. */
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/stories.h"
@@ -91,6 +92,7 @@ static void keep_queue(struct fabric_pauses *told, struct fabric_pause_queue que
 	for (uint32_t i = told->queue_count - 1; i > at; i--)
 		told->queues[i] = told->queues[i - 1];
 	told->queues[at] = queue;
+	assert(told->queue_count <= FABRIC_PAUSE_MOST);
 }
 
 static void keep_flow(struct fabric_pauses *told, struct fabric_pause_flow flow)
@@ -180,6 +182,7 @@ void story_on_queued(struct shard *shard, uint32_t in_link, uint8_t class)
 
 static void end(struct story *story, vb_time now)
 {
+	assert(story->began <= now);
 	vb_time lasted = now - story->began;
 	story->told.lasted += lasted;
 	if (lasted > story->told.longest)

@@ -1,5 +1,6 @@
 /* Switches: where a packet goes next, and plain ports, which have one queue and are never stopped. There a packet's
  * departure is known when it arrives, so it is put onto the wire at once, and the queue is the time until then. */
+#include "base/invariant.h"
 #include "fabric/faults.h"
 #include "fabric/ns3.h"
 #include "fabric/port.h"
@@ -39,6 +40,7 @@ static bool leads(struct shard *shard, uint32_t link, uint32_t dst, bool is_far)
 static uint32_t first_up(struct shard *shard, struct route_choice choice, uint32_t first, uint32_t dst)
 {
 	uint32_t up = choice.links[first];
+	assert(first < choice.count);
 	for (uint32_t i = choice.count; shard->fabric->has_outages && i-- > 0;) {
 		uint32_t link = choice.links[(first + i) % choice.count];
 		if (!link_is_known_down(shard->fabric, link, shard->now, false))
@@ -69,6 +71,7 @@ static uint32_t choose(struct shard *shard, uint32_t at_switch, const struct pac
 	const struct fabric *fabric = shard->fabric;
 	const struct switch_state *state = &fabric->switches[at_switch];
 	struct route_choice choice = routes_towards(fabric->routes, at_switch, packet->dst);
+	assert(choice.count > 0);
 	if (choice.count == 1)
 		return choice.links[0];
 	/* Packets of a link arrive one at a time. */

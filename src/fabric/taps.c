@@ -1,4 +1,5 @@
 /* Captures: what leaves on some links, in order of time. */
+#include "base/invariant.h"
 #include "fabric/taps.h"
 
 #include <errno.h>
@@ -44,6 +45,7 @@ static void put(struct shard *shard, struct seen *seen)
 
 static void take(struct taps *taps, struct seen *first)
 {
+	assert(taps->count > 0);
 	*first = taps->heap[0];
 	const struct seen *last = &taps->heap[--taps->count];
 	uint32_t at = 0;

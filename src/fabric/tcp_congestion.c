@@ -1,4 +1,5 @@
 /* TCP's congestion controls in integers: they compute the same on every machine. */
+#include "base/invariant.h"
 #include "fabric/tcp.h"
 
 enum { LEAST_WINDOW = 2 };
@@ -157,6 +158,7 @@ static void estimate_marks(struct tcp_control *control, const struct tcp_acked *
 	const uint32_t marked = (uint32_t)(control->marked * TCP_ONE / control->acked);
 	control->alpha = control->alpha - (control->alpha >> GAIN_SHIFT) + (marked >> GAIN_SHIFT);
 	control->acked = control->marked = 0;
+	assert(control->alpha <= TCP_ONE);
 	control->window_end = acked->next;
 }
 

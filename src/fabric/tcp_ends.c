@@ -6,6 +6,7 @@
  * that takes no time chooses when the wire is free. */
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/endpoint.h"
 #include "fabric/operations.h"
 #include "fabric/round_trips.h"
@@ -116,6 +117,7 @@ static void append(struct shard *shard, struct packet_list *list, uint32_t index
 
 static uint32_t take_first(struct shard *shard, struct packet_list *list)
 {
+	assert(list->count > 0);
 	const uint32_t index = list->first;
 	list->first = shard->packets[index].next;
 	list->count--;
@@ -187,6 +189,7 @@ static uint32_t make_segment(struct shard *shard, struct tcp_end *end, uint32_t 
 {
 	struct tcp_sender *sender = &shard->fabric->tcp->senders[flow];
 	uint64_t segment;
+	assert(sender->count > 0);
 	bool is_resent;
 	if (tcp_sender_send(sender, shard->now, &segment, &is_resent)) {
 		shard->is_out_of_memory = true;
@@ -223,6 +226,7 @@ static uint32_t begin_segment(struct shard *shard, struct tcp_end *end)
 	if (flow == FLOW_NONE)
 		return NO_PACKET;
 	const uint32_t index = make_segment(shard, end, flow);
+	assert(end->batch_left > 0);
 	if (--end->batch_left > 0) {
 		end->batch = flow;
 		return index;
@@ -297,6 +301,7 @@ static void post(struct shard *shard, uint32_t flow)
 	const uint32_t src = fabric->flows[flow].src, dst = fabric->flows[flow].dst;
 	struct tcp_end *end = fabric->endpoints[src].tcp;
 	struct tcp_sender *sender = &tcp->senders[flow];
+	assert(sender->count == 0);
 	const vb_time rtt = way_time(fabric->network, fabric->routes, src, dst, config->mtu + tcp->data_overhead) +
 			    way_time(fabric->network, fabric->routes, dst, src, tcp->ack_overhead);
 	tcp_sender_open(sender, segments_of(fabric, flow),
@@ -320,6 +325,7 @@ static void set_delayed(const struct shard *shard, struct tcp_end *end, uint32_t
 	if (receiver->is_delayed == is_owed)
 		return;
 	receiver->is_delayed = is_owed;
+	assert(!is_owed || receiver->owed > 0);
 	if (is_owed) {
 		receiver->delayed_at = shard->now;
 		receiver->next_delayed = FLOW_NONE;

@@ -1,10 +1,12 @@
 /* Acknowledges segments: in order by count, out of order or filling a gap at once.
  * Holds: each segment beyond a gap is marked in `seen`, and the first missing one never is. */
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/tcp.h"
 
 static bool is_seen(const struct tcp_receiver *receiver, uint64_t segment)
 {
+	assert(receiver->seen);
 	return receiver->seen[segment / 64] >> segment % 64 & 1;
 }
 
@@ -59,6 +61,7 @@ static void note(struct tcp_receiver *receiver, uint64_t segment)
 		receiver->seen[segment / 64] |= (uint64_t)1 << segment % 64;
 	if (receiver->end <= segment)
 		receiver->end = segment + 1;
+	assert(receiver->there < receiver->end);
 	if (segment != receiver->there) {
 		note_recent(receiver, segment);
 		return;
@@ -72,6 +75,7 @@ struct tcp_taken tcp_receiver_take(
 	struct tcp_receiver *receiver, uint64_t segment, bool is_marked, uint32_t every, bool echoes)
 {
 	struct tcp_taken taken = { 0 };
+	assert(segment < receiver->count);
 	if (echoes && is_marked != receiver->is_marked) {
 		if (receiver->owed > 0) /* which had another mark: RFC 8257, figure 1 */
 			taken.acks[taken.ack_count++] = tcp_receiver_ack(receiver);

@@ -3,6 +3,7 @@
  * Holds: as far as is known, next - una - sacked - lost + resent segments are under way. */
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "fabric/tcp.h"
 
 enum { SACKED = 1, LOST = 2, RESENT = 4, FLAGS = 7, ORDER_SHIFT = 3 };
@@ -21,11 +22,14 @@ static void set_flags(uint64_t *mark, uint64_t flags)
 
 static void transmit(struct tcp_sender *sender, uint64_t segment, uint64_t flags)
 {
+	assert(segment >= sender->una);
+	assert(segment < sender->next);
 	*mark_of(sender, segment) = sender->transmissions++ << ORDER_SHIFT | flags;
 }
 
 static void arrive(struct tcp_sender *sender, uint64_t mark)
 {
+	assert(!(mark & RESENT) || mark & LOST);
 	sender->lost -= mark & LOST ? 1 : 0;
 	sender->resent -= mark & RESENT ? 1 : 0;
 	if (sender->newest < mark >> ORDER_SHIFT)
@@ -101,6 +105,8 @@ static void set_timer(struct tcp_sender *sender, vb_time now)
 
 void tcp_sender_open(struct tcp_sender *sender, uint64_t count, struct tcp_times times)
 {
+	assert(sender->count == 0);
+	assert(count > 0);
 	sender->count = count;
 	sender->times = times;
 	sender->srtt = times.rtt; /* RFC 6298, 2.2 */
@@ -145,6 +151,7 @@ static int make_room(struct tcp_sender *sender)
 
 static uint64_t resend_one(struct tcp_sender *sender)
 {
+	assert(sender->lost > sender->resent);
 	if (sender->resend_at < sender->una)
 		sender->resend_at = sender->una;
 	while ((*mark_of(sender, sender->resend_at) & FLAGS) != LOST)
@@ -159,6 +166,7 @@ static uint64_t resend_one(struct tcp_sender *sender)
 
 static int send_new(struct tcp_sender *sender, vb_time now)
 {
+	assert(sender->next < sender->count);
 	int rc = make_room(sender);
 	if (rc)
 		return rc;
@@ -200,6 +208,7 @@ static void take_blocks(struct tcp_sender *sender, const struct tcp_ack *ack)
 {
 	for (uint8_t i = 0; i < ack->block_count; i++) {
 		const struct tcp_block *block = &ack->blocks[i];
+		assert(block->end <= sender->next);
 		const uint64_t first = block->first > sender->una ? block->first : sender->una;
 		for (uint64_t segment = first; segment < block->end; segment++) {
 			uint64_t *mark = mark_of(sender, segment);
@@ -217,6 +226,7 @@ static void take_blocks(struct tcp_sender *sender, const struct tcp_ack *ack)
 /* Forgets the segments before it. */
 static void acknowledge(struct tcp_sender *sender, uint64_t there)
 {
+	assert(there <= sender->next);
 	for (; sender->una < there; sender->una++) {
 		const uint64_t mark = *mark_of(sender, sender->una);
 		arrive(sender, mark);
@@ -227,6 +237,7 @@ static void acknowledge(struct tcp_sender *sender, uint64_t there)
 /* All that are not sacked, from where the last call ended. */
 static void lose_before(struct tcp_sender *sender, uint64_t end)
 {
+	assert(end <= sender->next);
 	uint64_t segment = sender->lost_end > sender->una ? sender->lost_end : sender->una;
 	for (; segment < end; segment++) {
 		uint64_t *mark = mark_of(sender, segment);
@@ -285,6 +296,7 @@ static void heed_probe(struct tcp_sender *sender)
 
 static void begin_recovery(struct tcp_sender *sender, const struct tcp_control_kind *kind)
 {
+	assert(sender->state == TCP_OPEN);
 	kind->on_loss(&sender->control, flight_of(sender));
 	sender->state = TCP_RECOVERY;
 	sender->recover = sender->next;
@@ -323,6 +335,7 @@ void tcp_sender_take_ack(
 	find_lost_again(sender);
 	heed_probe(sender);
 	acked.una = sender->una;
+	assert(sender->resent <= sender->lost);
 	acked.next = sender->next;
 	acked.now = now;
 	acked.rtt = sender->srtt;
@@ -338,6 +351,7 @@ void tcp_sender_take_ack(
 
 enum tcp_time_out tcp_sender_time_out(struct tcp_sender *sender, const struct tcp_control_kind *kind, vb_time now)
 {
+	assert(sender->count > 0);
 	if (sender->is_probe_timer) {
 		sender->must_probe = sender->has_probed = true;
 		sender->probe = UINT64_MAX; /* known when it leaves */
@@ -355,6 +369,7 @@ enum tcp_time_out tcp_sender_time_out(struct tcp_sender *sender, const struct tc
 	sender->resent = 0;
 	lose_before(sender, sender->next);
 	sender->resend_at = sender->una;
+	assert(sender->lost + sender->sacked == sender->next - sender->una);
 	sender->recover = sender->next;
 	sender->state = TCP_LOSS;
 	sender->is_timed = sender->must_probe = sender->has_probed = false;

@@ -1,4 +1,5 @@
 /* See telemetry.h. */
+#include "base/invariant.h"
 #include "fabric/telemetry.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ void telemetry_close(struct fabric *fabric)
 
 int telemetry_open_flow(struct fabric *fabric, struct flow_state *flow)
 {
+	assert(!flow->heard);
 	if (fabric->is_telling)
 		flow->heard = calloc(1, sizeof(*flow->heard));
 	return fabric->is_telling && !flow->heard ? -ENOMEM : 0;
@@ -58,6 +60,7 @@ void telemetry_begin(struct shard *shard, uint32_t packet, uint32_t flow)
 {
 	struct record *record = &shard->records[packet];
 	if (shard->packets[packet].is_answer) {
+		assert(shard->fabric->flows[flow].heard);
 		copy(record, shard->fabric->flows[flow].heard);
 	} else {
 		record->flow = flow;
@@ -105,6 +108,7 @@ uint64_t telemetry_arrive(struct shard *shard, uint32_t packet)
 	const struct record *record = &shard->records[packet];
 	if (shard->packets[packet].is_answer)
 		return tell(shard, record);
+	assert(shard->fabric->flows[record->flow].heard);
 	if (shard->headers[packet].ackreq)
 		copy(shard->fabric->flows[record->flow].heard, record);
 	return 0;

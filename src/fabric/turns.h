@@ -4,6 +4,7 @@
 #define FABRIC_TURNS_H
 
 #include <stddef.h>
+#include "base/invariant.h"
 #include "net/flows.h"
 #include "net/profile.h"
 
@@ -29,6 +30,7 @@ static inline uint32_t *turn_next(struct turn_links links, uint32_t flow)
 
 static inline void turn_append(struct turn_links links, struct turn_list *list, struct turn_list more)
 {
+	assert(more.first != FLOW_NONE);
 	if (list->first == FLOW_NONE)
 		list->first = more.first;
 	else

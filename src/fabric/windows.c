@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+#include "base/invariant.h"
 #include "fabric/operations.h"
 #include "fabric/pfc.h"
 #include "fabric/windows.h"
@@ -33,6 +34,7 @@ double windows_cpu_s(void)
 static void happen(struct shard *shard, const struct event *event)
 {
 	uint32_t number = event_number(event);
+	assert(event->at >= shard->now);
 	shard->now = event->at;
 	shard->event_count++;
 	switch (event_kind(event)) {
@@ -129,6 +131,7 @@ static void run_windows(struct windows *windows, struct shard *shard)
 		if (first >= until)
 			break;
 		vb_time end = until - first > fabric->window ? first + fabric->window : until;
+		assert(shard->now < end);
 		run_shard(shard, end);
 		shard->window_ns = thread_ns() - begin;
 		shard->cpu_ns += shard->window_ns;
@@ -156,6 +159,7 @@ int windows_open(struct fabric *fabric)
 	if (fabric->shard_count == 1)
 		return 0;
 	struct windows *windows = calloc(1, sizeof(*windows) + fabric->shard_count * sizeof(windows->threads[0]));
+	assert(fabric->window > 0);
 	if (!windows)
 		return -1;
 	fabric->windows = windows;
@@ -205,6 +209,7 @@ bool windows_peek(struct fabric *fabric, vb_time *at)
 
 bool windows_step(struct fabric *fabric)
 {
+	assert(fabric->shard_count == 1);
 	struct event event;
 	bool is_any = events_next(&fabric->shards[0].events, INT64_MAX, &event);
 	if (is_any)

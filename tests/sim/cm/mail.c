@@ -111,9 +111,10 @@ void mail_send(unsigned from, unsigned to, const struct vb_cm_outgoing *mad)
 		&(struct fabric_post){ .from = from, .to = to, .wire_bytes = WIRE_BYTES, .cargo = copy_of(mad) });
 }
 
+/* A deadline that has passed is due now: time does not go back. */
 void mail_call(vb_time at, uint32_t number)
 {
-	fabric_call(mail.fabric, at, number);
+	fabric_call(mail.fabric, at > mail_now() ? at : mail_now(), number);
 }
 
 bool mail_step(void)
