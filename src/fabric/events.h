@@ -2,7 +2,8 @@
  *
  * Events are ordered by (at, key). Events that may be in the calendar together and are equal in both are the same
  * event. So the order depends only on the calendar's contents: neither on when an event was added, nor on the number of
- * threads. Holds: no event is added before the one that was taken last. */
+ * threads.
+ * Holds: no event is added before the one that was taken last. */
 #ifndef FABRIC_EVENTS_H
 #define FABRIC_EVENTS_H
 

@@ -1,6 +1,6 @@
 /* Links: the packets on the wire, and for how long. Only the first packet on a link is in the calendar; on links where
- * packets overtake each other, all are. Holds: packets arrive in the order in which they were sent, except those that a
- * fault delays. */
+ * packets overtake each other, all are.
+ * Holds: packets arrive in the order in which they were sent, except those that a fault delays. */
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "fabric/credits.h"

@@ -1,7 +1,7 @@
 /* Ports that distinguish traffic classes and may be stopped: those of switches that are not plain, and of endpoints
  * that such a switch may stop. Each class has a queue. Strict classes go first, the highest before the others, then
- * deficit round robin by weight. Frames (pauses and credits) go before all. Holds: a port with something that may leave
- * is sending, or is in the calendar for when its wire is free. */
+ * deficit round robin by weight. Frames (pauses and credits) go before all.
+ * Holds: a port with something that may leave is sending, or is in the calendar for when its wire is free. */
 #ifndef FABRIC_PORT_H
 #define FABRIC_PORT_H
 

@@ -1,6 +1,6 @@
 /* Prefetches what today's events will look at, before they happen. It works in steps: each step reads, for all events,
- * what the step before it has prefetched, and prefetches what that leads to. Holds: nothing that happens changes by it.
- * The path of a packet is chosen early only where nothing can change it. */
+ * what the step before it has prefetched, and prefetches what that leads to.
+ * Holds: nothing that happens changes by it. The path of a packet is chosen early only where nothing can change it. */
 #include "fabric/port.h"
 #include "fabric/telemetry.h"
 

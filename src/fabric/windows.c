@@ -1,6 +1,6 @@
 /* Time goes on: with one shard event by event, with several in windows. A window is as long as the shortest way between
- * two shards, so nothing sent in it arrives before its end. Holds: the same events happen in the same order with every
- * number of shards. */
+ * two shards, so nothing sent in it arrives before its end.
+ * Holds: the same events happen in the same order with every number of shards. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
