@@ -528,10 +528,10 @@ const char *fabric_end_text(enum fabric_end end)
 		[FABRIC_DONE] = "every flow ended",
 		[FABRIC_LIMIT] = "the limit of virtual time was reached",
 		[FABRIC_DEADLOCK] = "deadlock: ports wait for each other in a cycle",
-		[FABRIC_LIVELOCK] = "livelock: packets move, and no flow gets on",
-		[FABRIC_IDLE] = "nothing is left to happen, and flows are open",
-		[FABRIC_STOPPED] = "it was stopped",
-		[FABRIC_MEMORY] = "there was no memory left",
+		[FABRIC_LIVELOCK] = "livelock: packets move, but no flow makes progress",
+		[FABRIC_IDLE] = "no events are left, and flows are open",
+		[FABRIC_STOPPED] = "interrupted",
+		[FABRIC_MEMORY] = "out of memory",
 	};
 	return texts[end];
 }

@@ -73,7 +73,7 @@ static int read_arguments(struct comparison *comparison)
 	if (status)
 		return status;
 	if (!comparison->file_count)
-		return refuse("which scenario", "give a FILE.yaml, and KEY=A,B,C for what is to differ");
+		return refuse("which scenario", "give a FILE.yaml, and KEY=A,B,C for the values to compare");
 	for (unsigned i = 0; i < comparison->axis_count && runs <= MAX_RUNS; i++)
 		runs *= comparison->axes[i].count;
 	return runs * comparison->file_count > MAX_RUNS ? refuse("all of these", "there are more than 1000 runs") : 0;

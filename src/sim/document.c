@@ -118,7 +118,7 @@ static int next(struct reader *reader)
 	if (parser->error == YAML_READER_ERROR) /* this error counts bytes, not lines */
 		at = mark_of(&parser->mark);
 	return document_refuse(
-		reader->error, at, "this is no YAML: %s", parser->problem ? parser->problem : "unreadable");
+		reader->error, at, "this is not YAML: %s", parser->problem ? parser->problem : "unreadable");
 }
 
 /* Aliases let a small file become a large one, and no scenario needs them. */
@@ -128,7 +128,8 @@ static int refuse_references(struct reader *reader)
 	const yaml_char_t *anchor = NULL, *tag = NULL;
 
 	if (event->type == YAML_ALIAS_EVENT)
-		return document_refuse(reader->error, here(reader), "aliases (*name) are not read: write it again");
+		return document_refuse(
+			reader->error, here(reader), "aliases (*name) are not supported: repeat the value");
 	if (event->type == YAML_SCALAR_EVENT) {
 		anchor = event->data.scalar.anchor;
 		tag = event->data.scalar.tag;
@@ -140,9 +141,9 @@ static int refuse_references(struct reader *reader)
 		tag = event->data.mapping_start.tag;
 	}
 	if (anchor)
-		return document_refuse(reader->error, here(reader), "anchors (&name) are not read: leave it out");
+		return document_refuse(reader->error, here(reader), "anchors (&name) are not supported: leave it out");
 	if (tag)
-		return document_refuse(reader->error, here(reader), "tags (!name) are not read: leave it out");
+		return document_refuse(reader->error, here(reader), "tags (!name) are not supported: leave it out");
 	return 0;
 }
 
@@ -178,7 +179,7 @@ static int enter(struct reader *reader, const char *name)
 	size_t length = strlen(reader->path);
 
 	if (length + strlen(name) + 2 > MAX_PATH_BYTES)
-		return document_refuse(reader->error, here(reader), "no key is that long");
+		return document_refuse(reader->error, here(reader), "this key is too long");
 	snprintf(reader->path + length, MAX_PATH_BYTES - length, "%s%s", length ? "." : "", name);
 	return 0;
 }
@@ -259,7 +260,7 @@ static int read_node(struct reader *reader)
 		return error ? error : add_entry(reader, text, here(reader));
 	}
 	if (reader->depth == MAX_DEPTH)
-		return document_refuse(reader->error, here(reader), "no scenario is that deep");
+		return document_refuse(reader->error, here(reader), "this is nested too deeply");
 	reader->depth++;
 	error = reader->event.type == YAML_MAPPING_START_EVENT ? read_mapping(reader) : read_sequence(reader);
 	reader->depth--;
@@ -295,8 +296,8 @@ int document_read(struct document *document, const char *text, size_t length, st
 	struct reader reader = { .document = document, .error = error };
 
 	if (length > DOCUMENT_MAX_BYTES)
-		return document_refuse(error, (struct document_mark){ 1, 1 }, "no scenario has more than %u bytes",
-			DOCUMENT_MAX_BYTES);
+		return document_refuse(
+			error, (struct document_mark){ 1, 1 }, "a scenario has at most %u bytes", DOCUMENT_MAX_BYTES);
 	if (!yaml_parser_initialize(&reader.parser))
 		return -ENOMEM;
 	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);

@@ -183,13 +183,13 @@ static const char *why_off(const struct simulation *simulation)
 	bool is_any = false;
 
 	if (profile->flow_control == FLOW_DROPS)
-		return "flow-control is drops: nobody is paused, and what has no room is dropped";
+		return "flow-control is drops: packets without room are dropped, and no sender is paused";
 	if (profile->flow_control == FLOW_CREDITS)
-		return "flow-control is credits: nothing is sent for which there is no room, and nobody is paused";
+		return "flow-control is credits: nothing is sent without room, and no sender is paused";
 	for (uint32_t i = 0; i < simulation->flows.count; i++)
 		is_any |= profile->classes[simulation->flows.flows[i].traffic_class].is_lossless;
 	if (!is_any)
-		return "the flows' class is not lossless: what has no room is dropped";
+		return "the flows' class is not lossless: packets without room are dropped";
 	for (uint32_t class = 0; class < profile->class_count; class ++)
 		if (profile->classes[class].limit_bytes)
 			return NULL;

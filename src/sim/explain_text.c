@@ -30,7 +30,7 @@ const char *endpoints_text(const bool *are_in, uint32_t count, char *text, size_
 static const char *bytes(uint64_t value, char text[static 32])
 {
 	if (value == UINT64_MAX)
-		return "without bound";
+		return "unbounded";
 	return value_bytes_text(value, text, 32);
 }
 
@@ -44,11 +44,11 @@ static void put_moment(FILE *out, const struct simulation *simulation, const str
 {
 	char at[32], has[32], most[32], used[32], shared[32];
 
-	fprintf(out, "at %s %s that had come by it waited in switch %" PRIu32 ", and %s may",
+	fprintf(out, "at %s %s from this link were queued in switch %" PRIu32 ", threshold %s",
 		value_time_text(moment->at, at, sizeof(at)), bytes(moment->bytes, has),
 		network_index(simulation->network.links[told->link].to), bytes(moment->threshold, most));
 	if (moment->shared != UINT64_MAX)
-		fprintf(out, " (%s of the %s that ports share were taken)", bytes(moment->used, used),
+		fprintf(out, " (%s of the shared %s were in use)", bytes(moment->used, used),
 			bytes(moment->shared, shared));
 	fputc('\n', out);
 }
@@ -90,7 +90,7 @@ static void put_marks(FILE *out, const struct simulation *simulation, uint32_t l
 	if (pause != UINT64_MAX)
 		fprintf(out, "pauses at %s when nothing else is queued, ", bytes(pause, paused));
 	fprintf(out, "and %" PRIu64 " packets were marked%s\n", simulation->result.links[link].marks,
-		simulation_heeds_marks(simulation) ? "" : ", but nobody listens to marks");
+		simulation_heeds_marks(simulation) ? "" : ", but the congestion control ignores marks");
 }
 
 static void put_root(FILE *out, const struct simulation *simulation, const struct explained *explained)
@@ -101,7 +101,8 @@ static void put_root(FILE *out, const struct simulation *simulation, const struc
 		fprintf(out, "   each queue was paused itself: pauses wait for each other in a ring\n");
 		return;
 	}
-	fprintf(out, "   it began before %s: ", link_text(&simulation->network, explained->root, name, sizeof(name)));
+	fprintf(out, "   it began in the queue before %s: ",
+		link_text(&simulation->network, explained->root, name, sizeof(name)));
 	put_marks(out, simulation, explained->root, explained->told->of_class);
 }
 
@@ -113,11 +114,11 @@ static void put_stopped(FILE *out, const struct simulation *simulation, const st
 		fprintf(out, "   it stopped no endpoint\n");
 		return;
 	}
-	fprintf(out, "   it stopped in the end %" PRIu32 " endpoint%s: %s", explained->stopped_count,
+	fprintf(out, "   in the end it stopped %" PRIu32 " endpoint%s: %s", explained->stopped_count,
 		explained->stopped_count == 1 ? "" : "s",
 		endpoints_text(explained->are_stopped, simulation->network.endpoint_count, list, sizeof(list)));
 	if (explained->victim_count)
-		fprintf(out, "\n   VICTIMS: of their flows %" PRIu32 " do not go there:", explained->victim_count);
+		fprintf(out, "\n   VICTIMS: %" PRIu32 " of their flows do not go there:", explained->victim_count);
 	for (uint32_t i = 0; i < explained->victim_count && i < EXPLAIN_VICTIMS; i++) {
 		const struct flow *flow = &simulation->flows.flows[explained->victims[i]];
 		fprintf(out, "%s %" PRIu32 " -> %" PRIu32, i ? "," : "", flow->src, flow->dst);
@@ -131,8 +132,8 @@ static void put_explained(
 	const struct fabric_pauses *told = explained->told;
 	char name[64], lasted[32], longest[32];
 
-	fprintf(out, "%u. %s, class %u: paused %" PRIu32 " time%s, for %s in all, %s at the longest\n   first ", number,
-		link_text(&simulation->network, told->link, name, sizeof(name)), told->of_class, told->count,
+	fprintf(out, "%u. %s, class %u: paused %" PRIu32 " time%s, for %s in total, at most %s at a time\n   first ",
+		number, link_text(&simulation->network, told->link, name, sizeof(name)), told->of_class, told->count,
 		told->count == 1 ? "" : "s", value_time_text(told->lasted, lasted, sizeof(lasted)),
 		value_time_text(told->longest, longest, sizeof(longest)));
 	put_moment(out, simulation, told, &told->first);
@@ -152,10 +153,10 @@ static void put_why_not(FILE *out, const struct explanation *explanation, const 
 		return;
 	}
 	if (!told) {
-		fprintf(out, "nothing came to a lossless class of a switch that pauses\n");
+		fprintf(out, "no packet arrived in a lossless class of a switch that pauses\n");
 		return;
 	}
-	fprintf(out, "nearest came %s, class %u, to %u%% of its threshold:\n   ",
+	fprintf(out, "nearest to a pause was %s, class %u, at %u%% of its threshold:\n   ",
 		link_text(&simulation->network, told->link, name, sizeof(name)), told->of_class,
 		percent(told->nearest.bytes, told->nearest.threshold));
 	put_moment(out, simulation, told, &told->nearest);
@@ -164,9 +165,9 @@ static void put_why_not(FILE *out, const struct explanation *explanation, const 
 		link_text(&simulation->network, explanation->longest_queue, name, sizeof(name)));
 	put_marks(out, simulation, explanation->longest_queue, told->of_class);
 	if (result->marked_packets && simulation_heeds_marks(simulation))
-		fprintf(out, "that is: marks slowed senders down before anybody had to be paused\n");
+		fprintf(out, "so marks slowed senders down before any had to be paused\n");
 	else
-		fprintf(out, "that is: the buffer is large enough for what was sent\n");
+		fprintf(out, "so the buffer is large enough for this traffic\n");
 }
 
 void explanation_print(FILE *out, const struct explanation *explanation, const struct simulation *simulation)
@@ -179,8 +180,7 @@ void explanation_print(FILE *out, const struct explanation *explanation, const s
 		return;
 	}
 	fprintf(out,
-		"\nwhy PAUSE fired: %" PRIu64 " time%s, for what came by %" PRIu32
-		" link%s, who then stood still for %s in all\n",
+		"\nwhy PAUSE fired: %" PRIu64 " time%s, on %" PRIu32 " link%s, which stood still for %s in total\n",
 		explanation->pauses, explanation->pauses == 1 ? "" : "s", explanation->paused_links,
 		explanation->paused_links == 1 ? "" : "s",
 		value_time_text(explanation->lasted, lasted, sizeof(lasted)));

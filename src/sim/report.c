@@ -82,7 +82,7 @@ static void put_failures(FILE *out, const struct simulation *simulation)
 		told++;
 	}
 	if (simulation->result.flows_failed > told)
-		fprintf(out, "  and %" PRIu32 " more; --csv and --json tell of each\n",
+		fprintf(out, "  and %" PRIu32 " more; --csv and --json have all\n",
 			simulation->result.flows_failed - told);
 }
 
@@ -139,12 +139,12 @@ static void put_links(FILE *out, const struct simulation *simulation, const stru
 	for (uint32_t i = 0; i < summary->link_count; i++) {
 		uint32_t link = summary->links[i];
 		const struct fabric_link_counts *counts = &simulation->result.links[link];
-		fprintf(out, "  %-22s %5.1f%%  %10s, at most %s queued",
+		fprintf(out, "  %-22s %5.1f%%  %10s, peak queue %s",
 			link_text(&simulation->network, link, name, sizeof(name)), 100 * link_load(simulation, link),
 			value_bytes_text(counts->bytes, bytes, sizeof(bytes)),
 			value_bytes_text(counts->most_queued, queued, sizeof(queued)));
 		if (simulation->config.tells_queues)
-			fprintf(out, ", %s on average",
+			fprintf(out, ", mean %s",
 				value_bytes_text((uint64_t)link_mean_queue(simulation, link), mean, sizeof(mean)));
 		fputc('\n', out);
 	}

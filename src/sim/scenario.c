@@ -347,8 +347,8 @@ static int check_variants(struct filling *filling)
 		if (!filling->path)
 			continue;
 		if (strcmp(filling->path, "variant") == 0)
-			return document_refuse(filling->error, filling->entry->key_at, "%s: a variant chooses no other",
-				filling->entry->path);
+			return document_refuse(filling->error, filling->entry->key_at,
+				"%s: a variant cannot choose another", filling->entry->path);
 		rc = put_entry(filling, true);
 		if (!rc)
 			rc = put_entry(filling, false);

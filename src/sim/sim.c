@@ -34,7 +34,7 @@ static int run_captured(struct session *session, const struct sim_options *optio
 	struct simulation *simulation = &session->simulation;
 
 	if (options->pcap && simulation->captured_count == 0) {
-		fprintf(stderr, "verbena sim: --pcap: of which links? --capture \"endpoint 0 up\", or capture.links in "
+		fprintf(stderr, "verbena sim: --pcap needs links: --capture \"endpoint 0 up\", or capture.links in "
 				"the scenario\n");
 		return SIM_EXIT_USAGE;
 	}

@@ -58,7 +58,7 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 		}
 		if (fault->flap_period && !fault->up_at) {
 			snprintf(why, size,
-				"network.faults.%u.flap wants up: a link that never is back goes down but once", i);
+				"network.faults.%u.flap needs up: a link that never comes back goes down only once", i);
 			return -EINVAL;
 		}
 		rc = network_set_fault(&simulation->network, link, &scenario->faults[i].fault);
@@ -93,7 +93,7 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 			rc = workload_add(
 				&simulation->flows, &workload, endpoints, scenario->seed + i, why, (unsigned)size);
 		else {
-			snprintf(why, size, "it wants a kind or a file");
+			snprintf(why, size, "it needs a kind or a file");
 			rc = -EINVAL;
 		}
 		if (rc == -EINVAL)
@@ -128,7 +128,7 @@ static int make_flows(struct simulation *simulation, const char *flow_file, char
 			       : add_workloads(simulation, why, size);
 	if (!rc && simulation->flows.count == 0) {
 		snprintf(why, size, "%s%s", flow_file ? flow_file : "",
-			flow_file ? ": nothing is sent" : "nothing is sent: the scenario wants a workload, or --flows");
+			flow_file ? ": nothing is sent" : "nothing is sent: the scenario needs a workload, or --flows");
 		rc = -EINVAL;
 	}
 	return rc;
@@ -136,8 +136,7 @@ static int make_flows(struct simulation *simulation, const char *flow_file, char
 
 static int refuse_class(uint32_t class, uint32_t count, char *why, size_t size)
 {
-	snprintf(why, size,
-		"there is no class %" PRIu32 ": network.switch.class-count is %" PRIu32 ", and the first class is 0",
+	snprintf(why, size, "there is no class %" PRIu32 ": network.switch.class-count is %" PRIu32 ", counted from 0",
 		class, count);
 	return -EINVAL;
 }
@@ -221,8 +220,8 @@ static void add_labels(struct simulation *simulation)
 		[FABRIC_ENGINE] = { NULL, "sprayed over go-back-N", "adaptive routing over go-back-N" },
 		[FABRIC_IDEAL] = { "no engines: not RoCE", "sprayed, to an ideal that ignores order",
 			"adaptive routing, to an ideal that ignores order" },
-		[FABRIC_TCP] = { "TCP: not RoCE", "sprayed, over TCP that takes it for loss",
-			"adaptive routing, over TCP that takes it for loss" },
+		[FABRIC_TCP] = { "TCP: not RoCE", "sprayed, over TCP, which takes reordering for loss",
+			"adaptive routing, over TCP, which takes reordering for loss" },
 	};
 	const struct fabric_config *config = &simulation->config;
 
@@ -233,7 +232,7 @@ static void add_labels(struct simulation *simulation)
 	if (config->receive_buffer)
 		label(simulation, "engines as in processes behind sockets");
 	if (config->restarts_messages)
-		label(simulation, "go-back-0: messages begin again when a packet is lost, as with no adapter today");
+		label(simulation, "go-back-0: messages start over when a packet is lost, as on no adapter today");
 	if (routing == ROUTING_SPRAY)
 		label(simulation, endpoints[config->endpoint].sprayed);
 	if (routing == ROUTING_ADAPTIVE)

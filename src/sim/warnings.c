@@ -83,9 +83,9 @@ static bool look_at_marks(struct looking *looking, uint32_t link, uint32_t class
 	if (min > max && is_new(looking, KIND_MARKS_AT_ONCE, class)) {
 		amounts_of(looking, link, min, max, &is);
 		warn(looking,
-			"network.switch.classes.%u.mark-min is %s before %s, above mark-max, %s: from mark-min on all "
-			"packets are "
-			"marked, and below it none",
+			"network.switch.classes.%u.mark-min is %s before %s, above mark-max, %s: all packets are "
+			"marked "
+			"from mark-min on, and none below",
 			class, is.has, is.link, is.most);
 	}
 	if (min >= most && is_new(looking, KIND_MARKS_NEVER, class)) {
@@ -116,17 +116,15 @@ static void look_at_pauses(struct looking *looking, uint32_t link, uint32_t clas
 	if (min > alone && is_new(looking, KIND_PAUSE_ALONE, class)) {
 		amounts_of(looking, link, min, alone, &is);
 		warn(looking,
-			"network.switch.classes.%u.mark-min is %s before %s, and who sends to that queue is paused "
-			"when %s wait in it: "
-			"pauses will come before marks. Lower mark-min, or raise buffer or alpha",
+			"network.switch.classes.%u.mark-min is %s before %s, and senders to that queue are paused "
+			"when it holds %s: pauses will come before marks. Lower mark-min, or raise buffer or alpha",
 			class, is.has, is.link, is.most);
 	} else if (min <= alone && min > busy && is_new(looking, KIND_PAUSE_BUSY, class)) {
 		amounts_of(looking, link, min, busy, &is);
 		warn(looking,
 			"network.switch.classes.%u.mark-min is %s before %s, and when all ports of its switch are "
-			"busy, who sends to "
-			"that queue is paused when %s wait in it: pauses will come before marks then. Lower mark-min, "
-			"or raise buffer or "
+			"busy, senders to that queue are paused when it holds %s: pauses will come before marks then. "
+			"Lower mark-min, or raise buffer or "
 			"alpha",
 			class, is.has, is.link, is.most);
 	}
@@ -188,9 +186,9 @@ static void look_at_headroom(struct looking *looking)
 	warn(looking,
 		"network.switch.headroom is %s, and %s needs %s (twice its delay at its rate, the packet that is "
 		"leaving at either "
-		"end, and the PAUSE frame): lossless classes will lose what comes after a pause was due. Leave it out, "
-		"and each link has "
-		"what it needs",
+		"end, and the PAUSE frame): lossless classes will lose packets that arrive after a pause was due. "
+		"Leave it out, "
+		"and each link gets what it needs",
 		value_bytes_text(needs - lacks, has, sizeof(has)), link_text(network, worst, name, sizeof(name)),
 		value_bytes_text(needs, wants, sizeof(wants)));
 }
@@ -219,9 +217,8 @@ static void look_for_switches(struct looking *looking)
 		if (network_is_switch(looking->network->links[looking->network->endpoints[flow->src].link].to))
 			continue;
 		warn(looking,
-			"transport.cc %s goes by what switches tell, and between endpoint %u and %u there is none: "
-			"what they send stays "
-			"as it begins",
+			"transport.cc %s needs telemetry of switches, and between endpoints %u and %u there is none: "
+			"they keep sending as they begin",
 			looking->config->cc.algorithm->name, flow->src, flow->dst);
 		return;
 	}
@@ -264,9 +261,9 @@ static void look_at_round_trips(struct looking *looking)
 	if (count == 0)
 		return;
 	warn(looking,
-		"transport.cc %s supposes a round trip of %s (%s), and from endpoint %u to endpoint %u it takes %s "
-		"when nobody waits: "
-		"%u of %u flows have ways longer than supposed, and stay below their links' rate. Set %s=path",
+		"transport.cc %s assumes a round trip of %s (%s), and from endpoint %u to endpoint %u it takes %s "
+		"without queueing: %u of %u flows have longer paths than assumed, and stay below their links' rate. "
+		"Set %s=path",
 		cc->name, value_time_text((vb_time)supposed, is, sizeof(is)), path_parameter(cc), longest->src,
 		longest->dst, value_time_text(most, takes, sizeof(takes)), count, flows->count, path_parameter(cc));
 }
@@ -280,40 +277,36 @@ static void look_at_transport(struct looking *looking)
 	if (are_made && !simulation_heeds_marks(looking->simulation) &&
 		scenario_is_given(scenario, "network.switch.classes.*.mark-max"))
 		warn(looking,
-			"packets are marked, and nobody listens (%s): marks will change nothing. Choose another "
-			"congestion control, "
-			"or mark-max 0",
+			"packets are marked, and the congestion control (%s) ignores marks: they will change nothing. "
+			"Choose another congestion control, or mark-max 0",
 			simulation_control(looking->simulation));
 	if (!are_made && scenario->endpoint == FABRIC_TCP && simulation_heeds_marks(looking->simulation))
 		warn(looking,
-			"transport.tcp %s goes by marks, and no switch makes any (mark-max): it slows down for losses "
-			"alone, as "
-			"NewReno does",
+			"transport.tcp %s uses marks, and no switch makes any (mark-max): it slows down only for "
+			"losses, as NewReno does",
 			simulation_control(looking->simulation));
 	if (!are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by == VB_CC_BY_MARKS)
 		warn(looking,
-			"transport.cc %s slows down when packets were marked, and no switch marks any (mark-max): "
-			"everybody sends as "
-			"fast as can be, until pauses or drops",
+			"transport.cc %s slows down for marked packets, and no switch marks any (mark-max): all "
+			"endpoints send at full rate, until pauses or drops",
 			cc->name);
 	if (scenario->endpoint == FABRIC_TCP && cc != &vb_cc_none)
 		warn(looking,
-			"transport.cc %s is of engines, and endpoints have TCP: transport.tcp says which congestion "
-			"control that has",
+			"transport.cc %s is for engines, and endpoints have TCP: transport.tcp chooses its congestion "
+			"control",
 			cc->name);
 	if (scenario->endpoint == FABRIC_ENGINE && cc->goes_by == VB_CC_BY_TELEMETRY)
 		look_for_switches(looking);
 	if (are_made && scenario->endpoint == FABRIC_ENGINE && cc->goes_by & VB_CC_BY_SHARES &&
 		!looking->config->acks_tell_marks)
 		warn(looking,
-			"transport.cc %s goes by how many packets were marked, and CNPs do not say that: it cuts as if "
-			"all were. Set "
-			"transport.marks to acks",
+			"transport.cc %s uses the share of marked packets, which CNPs do not carry: it cuts as if all "
+			"were marked. Set transport.marks to acks",
 			cc->name);
 	if (scenario->endpoint == FABRIC_ENGINE)
 		look_at_round_trips(looking);
 	if (scenario->first_window && scenario->largest_window && scenario->first_window > scenario->largest_window)
-		warn(looking, "transport.first-window is above largest-window: flows begin with the largest");
+		warn(looking, "transport.first-window is above largest-window: flows begin with largest-window");
 }
 
 static void look_at_classes(struct looking *looking)
@@ -324,17 +317,17 @@ static void look_at_classes(struct looking *looking)
 	for (uint32_t class = profile->class_count; class < FABRIC_CLASSES; class ++)
 		if (scenario->classes_given >> class & 1)
 			warn(looking,
-				"network.switch.classes.%u: switches have class-count %u, and the first is 0: without "
-				"any effect",
+				"network.switch.classes.%u: switches have class-count %u, counted from 0: it has no "
+				"effect",
 				class, profile->class_count);
 	if (profile->flow_control != FLOW_DROPS || !scenario_is_given(scenario, "network.switch.classes.*.lossless"))
 		return;
 	for (uint32_t class = 0; class < profile->class_count; class ++)
 		if (is_sent(looking, class) && profile->classes[class].is_lossless)
 			warn(looking,
-				"network.switch.classes.%u is lossless, and flow-control is drops: nobody is paused, "
-				"and what has no room "
-				"is dropped in this class, too. Set flow-control to pfc",
+				"network.switch.classes.%u is lossless, and flow-control is drops: no sender is "
+				"paused, "
+				"and packets without room are dropped in this class, too. Set flow-control to pfc",
 				class);
 }
 
@@ -359,12 +352,12 @@ static void look_at_faults(struct looking *looking)
 		if (scenario->downs_given >> i & 1 && !goes_down(fault))
 			warn(looking,
 				"network.faults.%u.down is 0, and there is no up: that link never goes down. Write "
-				"1ps, and it is down "
-				"from the beginning",
+				"1ps for a link that is down from the beginning",
 				i);
 		else if (!has_effect(fault))
 			warn(looking,
-				"network.faults.%u has no effect: it loses, doubles, delays, marks and breaks nothing",
+				"network.faults.%u has no effect: it neither loses, duplicates, delays nor marks "
+				"packets, and the link stays up",
 				i);
 		else
 			continue;
@@ -394,8 +387,8 @@ static void look_at_idle_keys(struct looking *looking)
 			if (strcmp(other, of) == 0)
 				used += (size_t)snprintf(names + used, sizeof(names) - used, ", %s", key->path);
 		const int path = (int)strcspn(of, "=");
-		warn(looking, "%s: of %.*s %s alone, and that is %s: without any effect", names, path, of,
-			of + path + 1, idle_keys_instead(scenario, of, instead, sizeof(instead)));
+		warn(looking, "%s: only for %.*s %s, and that is %s: no effect", names, path, of, of + path + 1,
+			idle_keys_instead(scenario, of, instead, sizeof(instead)));
 	}
 }
 

@@ -255,7 +255,7 @@ static void scenario__what_is_wrong_has_a_place_and_a_cure(void **state)
 			"variants.a.transport.mtu: '16': write one from 64 B" },
 		{ "variants: {a: {transport: {mtus: 1}}}\n", 1, 28,
 			"variants.a.transport.mtus: there is no such key; did you mean transport.mtu?" },
-		{ "variants: {a: {variant: b}}\n", 1, 16, "a variant chooses no other" },
+		{ "variants: {a: {variant: b}}\n", 1, 16, "a variant cannot choose another" },
 		{ "variants: {a: {variants: {b: {name: x}}}}\n", 1, 31, "there is no such key" },
 		{ "variants: {a: 3}\n", 1, 15, "keys belong here" },
 		{ "network: {switches: {}}\n", 1, 11, "network.switches: there is no such key" },

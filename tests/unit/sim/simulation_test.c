@@ -52,9 +52,9 @@ static void class__that_no_switch_has_is_refused(void **state)
 	assert_int_equal(
 		prepare(FOUR_CLASSES "workload: {kind: incast, class: 3}\ntransport: {ack-class: 3}\n", NULL), 0);
 	refused(FOUR_CLASSES "workload: [{kind: incast}, {kind: incast, class: 4}]\n", NULL,
-		"workload.1.class: there is no class 4: network.switch.class-count is 4, and the first class is 0");
+		"workload.1.class: there is no class 4: network.switch.class-count is 4, counted from 0");
 	refused(FOUR_CLASSES "workload: {kind: incast}\ntransport: {ack-class: 7}\n", NULL,
-		"transport.ack-class: there is no class 7: network.switch.class-count is 4, and the first class is 0");
+		"transport.ack-class: there is no class 7: network.switch.class-count is 4, counted from 0");
 
 	char name[] = "/tmp/verbena-flows-XXXXXX";
 	int file = mkstemp(name);
@@ -64,8 +64,8 @@ static void class__that_no_switch_has_is_refused(void **state)
 	int rc = prepare(FOUR_CLASSES, name);
 	unlink(name);
 	assert_int_equal(rc, -EINVAL);
-	assert_string_equal(why,
-		"flow 0 of the list: there is no class 5: network.switch.class-count is 4, and the first class is 0");
+	assert_string_equal(
+		why, "flow 0 of the list: there is no class 5: network.switch.class-count is 4, counted from 0");
 }
 
 #define FAULT(keys)                                                                                                    \
@@ -74,7 +74,8 @@ static void class__that_no_switch_has_is_refused(void **state)
 
 static void flap__without_an_end_of_being_down_is_refused(void **state)
 {
-	static const char because[] = "network.faults.0.flap wants up: a link that never is back goes down but once";
+	static const char because[] =
+		"network.faults.0.flap needs up: a link that never comes back goes down only once";
 	refused(FAULT("flap: 50us"), NULL, because);
 	refused(FAULT("down: 10us, flap: 50us"), NULL, because);
 	refused(FAULT("loss: 1%, flap: 50us"), NULL, because);

@@ -62,59 +62,59 @@ static void warnings__say_what_comes_of_it(void **state)
 			"holds more than " },
 		{ "classes: {0: {mark-min: 5MB, mark-max: 8MB}}", "cc: window", "nothing will be marked there" },
 		{ "classes: {0: {limit: 20kB, mark-min: 100kB, mark-max: 200kB}}", "cc: window",
-			"is paused when 48.19 kB wait in it: pauses will "
+			"are paused when it holds 48.19 kB: pauses will "
 			"come before marks. Lower mark-min" },
 		{ "keeps: classes, classes: {0: {alpha: 0.125, mark-min: 50kB, mark-max: 60kB}}", "cc: window",
 			"when all ports of its switch are busy, "
-			"who sends to that queue is paused when" },
+			"senders to that queue are paused when" },
 		{ "classes: {0: {mark-min: 30kB, mark-max: 20kB}}", "cc: window",
-			"above mark-max, 20 kB: from mark-min on all packets are" },
+			"above mark-max, 20 kB: all packets are marked from mark-min on" },
 		{ "headroom: 20kB", "", "headroom is 20 kB, and endpoint 0 up needs 27.18 kB" },
-		{ "headroom: 20kB", "", "lossless classes will lose what comes after a pause was due" },
+		{ "headroom: 20kB", "", "lossless classes will lose packets that arrive after a pause was due" },
 		{ "flow-control: drops, classes: {0: {lossless: yes}}", "",
-			"classes.0 is lossless, and flow-control is drops: nobody is paused" },
+			"classes.0 is lossless, and flow-control is drops: no sender is paused" },
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "cc: none",
-			"and nobody listens (none): marks will change nothing" },
+			"the congestion control (none) ignores marks: they will change nothing" },
 		{ "classes: {all: {mark-max: 0}}", "endpoint: tcp, tcp: dctcp",
-			"transport.tcp dctcp goes by marks, and no switch makes any" },
+			"transport.tcp dctcp uses marks, and no switch makes any" },
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: newreno",
-			"and nobody listens (newreno): marks" },
-		{ "", "endpoint: tcp, cc: window", "transport.cc window is of engines, and endpoints have TCP" },
+			"the congestion control (newreno) ignores marks" },
+		{ "", "endpoint: tcp, cc: window", "transport.cc window is for engines, and endpoints have TCP" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp",
-			"goes by how many packets were marked, and CNPs do not say that" },
+			"uses the share of marked packets, which CNPs do not carry" },
 		{ "", "first-window: 2MB, largest-window: 1MB",
-			"first-window is above largest-window: flows begin with the largest" },
+			"first-window is above largest-window: flows begin with largest-window" },
 		{ "", "endpoint: tcp, timeout: 1ms, retries: 3",
-			"transport.timeout, transport.retries: of transport.endpoint engine|ideal alone, "
-			"and that is tcp: without any effect" },
+			"transport.timeout, transport.retries: only for transport.endpoint engine|ideal, "
+			"and that is tcp: no effect" },
 		{ "", "rto-min: 5ms, cpu-byte: 1ns, tcp: cubic",
-			"transport.tcp, transport.rto-min, transport.cpu-byte: of transport.endpoint tcp "
-			"alone, and that is engine" },
-		{ "", "endpoint: tcp, marks: acks", "transport.marks: of transport.endpoint engine alone" },
+			"transport.tcp, transport.rto-min, transport.cpu-byte: only for transport.endpoint tcp, "
+			"and that is engine" },
+		{ "", "endpoint: tcp, marks: acks", "transport.marks: only for transport.endpoint engine" },
 		{ "", "endpoint: ideal, cnp-interval: 4us",
-			"transport.cnp-interval: of transport.endpoint engine alone, and that is ideal" },
+			"transport.cnp-interval: only for transport.endpoint engine, and that is ideal" },
 		{ "", "marks: acks, cnp-scope: port",
-			"transport.cnp-scope: of transport.marks cnps alone, and that is acks" },
+			"transport.cnp-scope: only for transport.marks cnps, and that is acks" },
 		{ "", "receive-buffer: 1MiB",
-			"transport.receive-buffer: of transport.behind sockets alone, and that is nic" },
+			"transport.receive-buffer: only for transport.behind sockets, and that is nic" },
 		{ "", "cc: 'hpcc, rtt=4us'",
-			"transport.cc hpcc supposes a round trip of 4 us (rtt), and from endpoint 1 to endpoint 0 it "
+			"transport.cc hpcc assumes a round trip of 4 us (rtt), and from endpoint 1 to endpoint 0 it "
 			"takes "
-			"4.181 us when nobody waits: 15 of 15 flows have ways longer than supposed, and stay below "
+			"4.181 us without queueing: 15 of 15 flows have longer paths than assumed, and stay below "
 			"their links' rate. Set "
 			"rtt=path" },
 		{ "", "cc: 'swift, base-target=3us, hops=1'",
-			"transport.cc swift supposes a round trip of 4 us (base-target)" },
+			"transport.cc swift assumes a round trip of 4 us (base-target)" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "marks: acks, cc: 'dctcp, rtt=1us'",
 			"Set rtt=path" },
 		{ "telemetry: ns3", "",
-			"network.switch.telemetry: of transport.cc hpcc alone, and that is none: without any effect" },
+			"network.switch.telemetry: only for transport.cc hpcc, and that is none: no effect" },
 		{ "flow-control: drops, pause-time: 10us", "",
-			"network.switch.pause-time: of network.switch.flow-control pfc alone, and that is drops" },
+			"network.switch.pause-time: only for network.switch.flow-control pfc, and that is drops" },
 		{ "credits: 64KiB", "",
-			"network.switch.credits: of network.switch.flow-control credits alone, and that is pfc" },
+			"network.switch.credits: only for network.switch.flow-control credits, and that is pfc" },
 		{ "class-count: 2, classes: {2: {weight: 1}}", "",
-			"classes.2: switches have class-count 2, and the first is 0" },
+			"classes.2: switches have class-count 2, counted from 0" },
 	};
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
 		const struct warnings *warnings = warnings_of(wrong[i].of_switch, wrong[i].transport);
@@ -136,14 +136,13 @@ static void warns(const char *lines, const char *says)
 static void keys__of_another_workload_or_topology_change_nothing(void **state)
 {
 	warns(STAR "workload: {kind: incast, load: 10%}",
-		"workload.*.load: of workload.*.kind poisson alone, and that is another: without any effect");
+		"workload.*.load: only for workload.*.kind poisson, and that is another: no effect");
 	warns(STAR "workload: [{kind: incast}, {kind: poisson, load: 10%, duration: 1us}]", NULL);
 	warns("network: {topology: switch, endpoints: 4, radix: 4}\nworkload: {kind: incast}",
-		"network.radix: of network.topology fat-tree alone, and that is switch: without any effect");
+		"network.radix: only for network.topology fat-tree, and that is switch: no effect");
 	warns("network: {topology: switch, endpoints: 4, fabric-rate: 1G}\nworkload: {kind: incast}",
-		"network.fabric-rate: of network.topology dumbbell|leaf-spine|fat-tree|rail|torus|ring alone, and that "
-		"is switch: "
-		"without any effect");
+		"network.fabric-rate: only for network.topology dumbbell|leaf-spine|fat-tree|rail|torus|ring, and that "
+		"is switch: no effect");
 }
 
 /* A file says once what some of its variants want. */
@@ -164,7 +163,7 @@ static void keys__are_not_warned_of_where_a_variant_wants_them(void **state)
 	      "variants: {hpcc: {transport: {cc: hpcc}}}\n",
 		NULL);
 	snprintf(text, sizeof(text), lines, "", "tcp: cubic");
-	warns(text, "transport.rto-min: of transport.endpoint tcp alone, and that is engine: without any effect");
+	warns(text, "transport.rto-min: only for transport.endpoint tcp, and that is engine: no effect");
 }
 
 /* What the table says that a key is of is there. */
@@ -208,11 +207,10 @@ static void warns_of_fault(const char *keys, const char *says)
 
 static void fault__that_changes_nothing_is_warned_of(void **state)
 {
-	static const char none[] =
-		"network.faults.1 has no effect: it loses, doubles, delays, marks and breaks nothing";
+	static const char none[] = "network.faults.1 has no effect: it neither loses, duplicates, delays nor marks "
+				   "packets, and the link stays up";
 	static const char never[] = "network.faults.1.down is 0, and there is no up: that link never goes down. Write "
-				    "1ps, and it is down from "
-				    "the beginning";
+				    "1ps for a link that is down from the beginning";
 	static const char *const some[] = { "loss: 1%", "loss-every: 9", "bit-error-rate: 1e-9", "duplicate: 1%",
 		"jitter: 1us", "late: 1%, late-by: 1us", "mark: 1%", "down: 1us", "up: 1us", "down: 0, up: 1us",
 		"down: 1us, up: 2us, flap: 9us" };
@@ -245,7 +243,7 @@ static void telemetry__is_not_there_without_switches(void **state)
 	warnings_find(simulation);
 	assert_int_equal(simulation->warnings.count, 1);
 	assert_non_null(strstr(simulation->warnings.texts[0],
-		"hpcc goes by what switches tell, and between endpoint 0 and 1 there is none"));
+		"hpcc needs telemetry of switches, and between endpoints 0 and 1 there is none"));
 }
 
 static void warnings__are_not_of_what_holds(void **state)
@@ -256,7 +254,7 @@ static void warnings__are_not_of_what_holds(void **state)
 		{ "headroom: 30kB", "" },
 		{ "flow-control: drops", "" }, /* a profile's lossless classes */
 		{ "classes: {0: {mark-max: 0}}", "cc: none" },
-		{ "classes: {0: {limit: 40kB}}", "cc: none" }, /* a profile's marks, to which nobody listens */
+		{ "classes: {0: {limit: 40kB}}", "cc: none" }, /* a profile's marks, which no control uses */
 		{ "classes: {all: {mark-min: 20kB, mark-max: 200kB}, 3: {mark-min: 5MB, mark-max: 8MB}}",
 			"cc: window" }, /* nobody sends in it */
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: dctcp" },
