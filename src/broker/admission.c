@@ -98,7 +98,7 @@ static int make_room(struct worker *worker, uid_t uid, struct vb_message *refusa
 {
 	struct holders holders;
 	char names[100];
-	uint64_t now = worker_now_ms();
+	uint64_t now = vb_clock_ms();
 	for (bool any_uid = false; !worker_may_connect(worker, uid, &holders);) {
 		int useless = find_useless(worker, uid, any_uid, now);
 		if (useless >= 0)
@@ -145,7 +145,7 @@ static void turn_away(struct worker *worker, int connection, const struct vb_mes
 		worker->parting[0] = worker->parting[--worker->parting_count];
 	}
 	worker->parting[worker->parting_count++] =
-		(struct parting){ .connection = connection, .until = worker_now_ms() + PARTING_MS };
+		(struct parting){ .connection = connection, .until = vb_clock_ms() + PARTING_MS };
 }
 
 /* ---- Newcomers -------------------------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ void worker_accept_clients(struct worker *worker)
 			return;
 		}
 		worker_reset_client(&worker->clients[number]);
-		worker->clients[number].since = worker_now_ms();
+		worker->clients[number].since = vb_clock_ms();
 		worker->clients[number].speaker = client.uid;
 		worker_say_client(worker, (unsigned)number, "has come");
 	}

@@ -168,7 +168,7 @@ void worker_adopt_carried(struct worker *worker, unsigned client, const struct v
 	};
 	bool is_his = one->is_carried && one->user_pid == process->pid && one->user_uid == process->uid;
 	if (!is_his) {
-		bool is_early = worker_now_ms() < worker->knows_ports_at;
+		bool is_early = worker_is_before(worker->knows_ports_at);
 		worker_refuse(worker, client, message->request, is_early ? EAGAIN : ESTALE,
 			"slot %u has no courier any more", message->slot);
 		return;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "broker/child.h"
 #include "host/protocol.h"
+#include "os/clock.h"
 #include "os/user.h"
 #include "port/carried.h"
 #include "port/receive_socket.h"
@@ -39,13 +40,6 @@ struct courier {
 	struct vb_carried headers[DATAGRAMS];
 	uint8_t bytes[DATAGRAMS][DATAGRAM_BYTES];
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- Carrying ---------------------------------------------------------------------------------------------------- */
 
@@ -128,7 +122,7 @@ static void connect_to_broker(struct courier *courier)
 	struct sockaddr_un address;
 	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
 
-	courier->connect_at_ms = now_ms() + courier->pause_ms;
+	courier->connect_at_ms = vb_clock_ms() + courier->pause_ms;
 	courier->pause_ms = courier->pause_ms < CONNECT_MAX_MS ? courier->pause_ms * 2 : CONNECT_MAX_MS;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -144,12 +138,12 @@ static void connect_to_broker(struct courier *courier)
 static void lose_broker(struct courier *courier, int64_t wait_ms)
 {
 	if (courier->socket < 0) { /* the broker sees it and informs our process; delayed, for it may try again */
-		poll(NULL, 0, GIVE_UP_MS);
+		vb_clock_sleep(GIVE_UP_MS * VB_CLOCK_MS);
 		_exit(0);
 	}
 	close(courier->broker);
 	courier->broker = -1;
-	courier->connect_at_ms = now_ms() + wait_ms;
+	courier->connect_at_ms = vb_clock_ms() + wait_ms;
 	courier->pause_ms = CONNECT_AGAIN_MS;
 }
 
@@ -196,7 +190,7 @@ static void listen_to_broker(struct courier *courier)
 
 static int time_to_connect(const struct courier *courier)
 {
-	int64_t left = courier->connect_at_ms - now_ms();
+	int64_t left = courier->connect_at_ms - vb_clock_ms();
 	return courier->broker >= 0 ? -1 : left > 0 ? (int)left : 0;
 }
 
@@ -211,7 +205,7 @@ static _Noreturn void live(struct courier *courier)
 			[SOCKET] = { .fd = courier->is_channel_full ? -1 : courier->socket, .events = POLLIN },
 			[BROKER] = { .fd = courier->broker, .events = POLLIN },
 		};
-		if (poll(waits, ALL, time_to_connect(courier)) < 0)
+		if (vb_clock_poll(waits, ALL, time_to_connect(courier)) < 0)
 			continue;
 		if (waits[CHANNEL].revents & (POLLHUP | POLLERR))
 			_exit(0);
@@ -234,7 +228,7 @@ static _Noreturn void become(const struct courier_task *task, int channel)
 	courier->channel = place;
 	courier->broker = courier->socket = -1;
 	courier->pause_ms = CONNECT_AGAIN_MS;
-	courier->connect_at_ms = task->slot ? now_ms() + REPLACEMENT_MS : 0;
+	courier->connect_at_ms = task->slot ? vb_clock_ms() + REPLACEMENT_MS : 0;
 	live(courier);
 }
 

@@ -20,7 +20,7 @@
 static int send_between(
 	struct worker *worker, const struct vb_gid *from, const struct vb_gid *to, const uint8_t *mad, uint32_t length)
 {
-	uint32_t scope = qp1_is_link_local(to) ? addresses_interface(from, worker_now_ms()) : 0;
+	uint32_t scope = qp1_is_link_local(to) ? addresses_interface(from, vb_clock_ms()) : 0;
 	return qp1_send(worker->qp1, from, to, scope, mad, length);
 }
 
@@ -151,7 +151,7 @@ static void follow(struct worker *worker, const struct qp1_mad *mad, const struc
 		if (is_request(mad->cm))
 			note_asked(worker, mad, route->client);
 		if (orphans_note_received(worker->orphans, route->client, mad, has_heirs(worker, mad)))
-			sources_prove(worker->sources, &mad->from, worker_now_ms());
+			sources_prove(worker->sources, &mad->from, vb_clock_ms());
 		pass_mad(worker, route->client, mad);
 	} else if (route->verdict != ROUTE_DROPPED) {
 		if (is_request(mad->cm))
@@ -164,7 +164,7 @@ static void follow(struct worker *worker, const struct qp1_mad *mad, const struc
 /* mad must be decoded. */
 static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
 {
-	const uint64_t now = worker_now_ms();
+	const uint64_t now = vb_clock_ms();
 	/* Unknown addresses may fill only a part of it. */
 	const unsigned most = sources_is_known(worker->sources, &mad->from, now) ? EARLY_MAX : EARLY_MAX / 2;
 	struct route route = route_cm(worker->ports, worker->registry, worker->asked, mad);
@@ -269,7 +269,7 @@ static void serve_waiting(struct worker *worker, enum traffic_class class, unsig
 	for (unsigned i = 0; i < most && traffic_take(worker->traffic, class, &mad); i++) {
 		struct vb_cm_message message;
 		if (mad.header.mgmt_class != VB_MAD_CLASS_CM) {
-			discovery_receive(worker->discovery, worker_now_ms(), &mad);
+			discovery_receive(worker->discovery, vb_clock_ms(), &mad);
 		} else if (vb_cm_decode(&message, mad.bytes)) {
 			mad.cm = &message;
 			pass_cm_mad(worker, &mad);
@@ -281,7 +281,7 @@ void worker_receive_mads(struct worker *worker)
 {
 	struct qp1_mad mad;
 	const struct group *group = &worker->group;
-	const uint64_t now = worker_now_ms();
+	const uint64_t now = vb_clock_ms();
 	for (unsigned i = 0; i < READ_A_TURN && qp1_receive(worker->qp1, group->own, group->family, &mad); i++)
 		take(worker, &mad, now);
 	serve_waiting(worker, TRAFFIC_OF_KNOWN, KNOWN_A_TURN);

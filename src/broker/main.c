@@ -25,6 +25,7 @@
 #include "broker/registry.h"
 #include "broker/worker.h"
 #include "host/protocol.h"
+#include "os/clock.h"
 
 #define BACKLOG             128
 #define NAME_TRIES          40 /* a broker that is ending still has the name for a moment */
@@ -33,12 +34,6 @@
 #define QUICK_DEATH_WAIT_MS 100
 
 static volatile sig_atomic_t worker_pid;
-
-static void sleep_ms(long ms)
-{
-	struct timespec span = { ms / 1000, ms % 1000 * 1000000 };
-	nanosleep(&span, NULL);
-}
 
 /* SIGTERM to the parent ends both processes. */
 static void on_terminate(int signal_number)
@@ -106,7 +101,7 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 	for (;;) {
 		int link[2];
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link)) {
-			sleep_ms(QUICK_DEATH_WAIT_MS);
+			vb_clock_sleep(QUICK_DEATH_WAIT_MS * VB_CLOCK_MS);
 			continue;
 		}
 		sigprocmask(SIG_BLOCK, &ends, NULL); /* until the worker's pid is known */
@@ -139,11 +134,11 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 			quick_deaths = time(NULL) - last_death <= 1 ? quick_deaths + 1 : 0;
 			last_death = time(NULL);
 			if (quick_deaths >= QUICK_DEATHS)
-				sleep_ms(QUICK_DEATH_WAIT_MS);
+				vb_clock_sleep(QUICK_DEATH_WAIT_MS * VB_CLOCK_MS);
 		} else {
 			close(link[0]);
 			close(link[1]);
-			sleep_ms(QUICK_DEATH_WAIT_MS);
+			vb_clock_sleep(QUICK_DEATH_WAIT_MS * VB_CLOCK_MS);
 		}
 		options.is_first = false;
 		options.report = -1;
@@ -216,7 +211,7 @@ static int take_names(int *listener, char *why, size_t why_size)
 			explain_other(&who, why, why_size);
 			return -EALREADY;
 		}
-		sleep_ms(NAME_TRY_MS);
+		vb_clock_sleep(NAME_TRY_MS * VB_CLOCK_MS);
 	}
 	if (any == -EADDRINUSE && find_listener(VB_BROKER_ANY_VERSION, &who))
 		snprintf(why, why_size,

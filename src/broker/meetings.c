@@ -200,13 +200,13 @@ static int tell(struct worker *worker, const struct meeting *meeting, uint8_t sl
 static bool is_paused(struct worker *worker, uint8_t a, uint8_t b)
 {
 	const struct meeting_pause *pause = pause_of(worker, a, b);
-	return pause->ms && (uint32_t)worker_now_ms() - pause->since < pause->ms;
+	return pause->ms && (uint32_t)vb_clock_ms() - pause->since < pause->ms;
 }
 
 static void begin_pause(struct worker *worker, uint8_t a, uint8_t b)
 {
 	struct meeting_pause *pause = pause_of(worker, a, b);
-	const uint32_t now = (uint32_t)worker_now_ms();
+	const uint32_t now = (uint32_t)vb_clock_ms();
 	if (now - pause->since >= PAUSE_FORGOTTEN_MS || pause->ms == 0)
 		pause->ms = PAUSE_FIRST_MS;
 	else
@@ -241,15 +241,15 @@ static bool may_meet(const struct worker *worker, unsigned client, const struct 
 {
 	int user = user_of(worker, message->meeting.slot);
 	return user_of(worker, message->slot) == (int)client && user >= 0 && message->meeting.slot != message->slot &&
-	       addresses_interface(&message->gid, worker_now_ms());
+	       addresses_interface(&message->gid, vb_clock_ms());
 }
 
 /* True while clients that survived the last broker may still announce their slots. */
 static bool may_still_come(const struct worker *worker, const struct vb_message *message)
 {
-	return worker_now_ms() < worker->knows_ports_at &&
+	return worker_is_before(worker->knows_ports_at) &&
 	       (user_of(worker, message->slot) < 0 || user_of(worker, message->meeting.slot) < 0) &&
-	       addresses_interface(&message->gid, worker_now_ms());
+	       addresses_interface(&message->gid, vb_clock_ms());
 }
 
 /* True if the user of `one` would take an introduction to slot. */

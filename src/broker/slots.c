@@ -111,7 +111,7 @@ static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
  * taken. */
 static uint8_t choose_slot(const struct worker *worker, uint8_t wanted)
 {
-	bool keeps_survivors = worker_now_ms() < worker->survivors_until && group_strangers(&worker->group);
+	bool keeps_survivors = worker_is_before(worker->survivors_until) && group_strangers(&worker->group);
 	if (wanted)
 		return worker->group.fd[wanted] < 0 || worker->group.is_vacant[wanted] ? wanted : 0;
 	for (unsigned i = 1; i <= VB_SLOT_MAX; i++) {
@@ -258,7 +258,7 @@ static void check_group(struct worker *worker, uint64_t now)
  * that. */
 void worker_keep_group(struct worker *worker)
 {
-	uint64_t now = worker_now_ms();
+	uint64_t now = vb_clock_ms();
 	if (!worker->is_settled && (group_strangers(&worker->group) == 0 || now >= worker->settle_at))
 		worker->is_settled = worker->must_repair = true;
 	if (!worker->is_settled)

@@ -16,10 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 #include "host/report/summary_page.h"
+#include "os/clock.h"
 
 #define PAGE_FD         3
 #define READER_PATIENCE 10000 /* ms for the reader of stderr to make room */
-#define LOOK_AGAIN      5     /* s between two checks of the program, for kernels without robust mutexes */
+#define LOOK_AGAIN_S    5     /* between two checks of the program, for kernels without robust mutexes */
 
 /* A signal to the program's process group, or to all processes, is not meant for this process. */
 static void leave_program(void)
@@ -50,11 +51,9 @@ static struct vb_summary_page *map_page(void)
 /* The kernel releases a dead owner's robust mutex; emulators of a kernel may not. */
 static void await_end(struct vb_summary_page *page, pid_t pid)
 {
-	struct timespec until;
-	do {
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += LOOK_AGAIN;
-	} while (pthread_mutex_timedlock(&page->alive, &until) == ETIMEDOUT && (kill(pid, 0) == 0 || errno != ESRCH));
+	while (vb_clock_lock(&page->alive, vb_clock_ns() + LOOK_AGAIN_S * VB_CLOCK_S) == ETIMEDOUT &&
+		(kill(pid, 0) == 0 || errno != ESRCH))
+		;
 }
 
 /* False: stderr has no reader. */

@@ -23,17 +23,10 @@
 #define MESSAGES_A_TURN 16
 #define RELEARN_MS      2000 /* for clients of a dead broker to announce their listeners again */
 
-uint64_t worker_now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void worker_say(struct worker *worker, unsigned client, const struct vb_message *message, const int *fd)
 {
 	struct client_state *state = &worker->clients[client];
-	uint64_t now = worker_now_ms();
+	uint64_t now = vb_clock_ms();
 	if (!state->leaves_at &&
 		!backlog_say(&state->backlog, worker->registry->clients[client].connection, message, fd, now))
 		state->leaves_at = now;
@@ -111,7 +104,7 @@ void worker_remove_client(struct worker *worker, unsigned number)
 	if (connection >= 0)
 		undertaker_bury(&worker->undertaker, connection);
 	worker_reset_client(&worker->clients[number]);
-	worker->idle_at = worker_now_ms() + IDLE_MS;
+	worker->idle_at = vb_clock_ms() + IDLE_MS;
 }
 
 /* ---- Ports ------------------------------------------------------------------------------------------------------ */
@@ -238,7 +231,7 @@ static void discover(struct worker *worker, unsigned client, const struct vb_mes
 		taken += discovery_questions(worker->discovery, i);
 		holds += is_of_user(worker, i, uid) ? discovery_questions(worker->discovery, i) : 0;
 	}
-	discovery_ask(worker->discovery, worker_now_ms(), client, &message->sgid, &message->gid,
+	discovery_ask(worker->discovery, vb_clock_ms(), client, &message->sgid, &message->gid,
 		limits_may_take(&worker->limits, uid, holds, taken, DISCOVERY_QUESTIONS));
 }
 
@@ -299,7 +292,7 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 		answer_binding(worker, client, message->request,
 			ports_listen(worker->ports, client, message->binding.number, message->binding.is_accepting),
 			message->binding.port);
-		worker_serve_early(worker, worker_now_ms());
+		worker_serve_early(worker, vb_clock_ms());
 		return true;
 	case VB_MESSAGE_UNBIND:
 		ports_unbind(worker->ports, client, message->binding.number);
@@ -336,13 +329,13 @@ static bool hear(struct worker *worker, unsigned client)
 		int rc = receive(worker, client, &message, &fd);
 		if (rc == -EAGAIN)
 			return false;
-		bool is_good = rc == 0 && !backlog_is_deaf(&worker->clients[client].backlog, worker_now_ms()) &&
+		bool is_good = rc == 0 && !backlog_is_deaf(&worker->clients[client].backlog, vb_clock_ms()) &&
 			       obey(worker, client, &message, &fd);
 		if (fd >= 0)
 			close(fd);
 		if (!is_good) {
 			if (!worker->clients[client].leaves_at)
-				worker->clients[client].leaves_at = worker_now_ms() + LINGER_MS;
+				worker->clients[client].leaves_at = vb_clock_ms() + LINGER_MS;
 			return false;
 		}
 	}
@@ -377,7 +370,7 @@ static enum vb_process_state on_question_of_process(void *user, uint32_t qpn)
 	const struct worker *worker = user;
 	int client = worker->registry->slots[qpn >> 16 & 0xFF].user;
 	if (client < 0) /* a new broker does not know all bindings yet */
-		return worker_now_ms() < worker->knows_ports_at ? VB_PROCESS_NOT_TOLD : VB_PROCESS_GONE;
+		return worker_is_before(worker->knows_ports_at) ? VB_PROCESS_NOT_TOLD : VB_PROCESS_GONE;
 	return process_state(worker->registry->clients[client].pid);
 }
 
@@ -462,13 +455,13 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 		if (polls[i].fd == client->pidfd)
 			outlive(worker, owner[i]);
 		else if (polls[i].revents & POLLOUT)
-			backlog_flush(&worker->clients[owner[i]].backlog, client->connection, worker_now_ms());
+			backlog_flush(&worker->clients[owner[i]].backlog, client->connection, vb_clock_ms());
 		if (client->is_used && polls[i].fd == client->connection && polls[i].revents & ~POLLOUT)
 			hear(worker, owner[i]);
 		if (client->is_used && polls[i].fd == worker->clients[owner[i]].channel)
 			worker_miss_courier(worker, owner[i]);
 	}
-	uint64_t now = worker_now_ms();
+	uint64_t now = vb_clock_ms();
 	worker_part(worker, now);
 	for (unsigned i = 0; i < REGISTRY_CLIENTS && !worker->is_orphaned; i++)
 		if (worker->registry->clients[i].is_used && worker->clients[i].leaves_at &&
@@ -485,15 +478,15 @@ static enum worker_end loop(struct worker *worker)
 	static struct pollfd polls[FIRST_CLIENT + 3 * REGISTRY_CLIENTS];
 	static uint16_t owner[FIRST_CLIENT + 3 * REGISTRY_CLIENTS];
 	while (!worker->is_orphaned) {
-		uint64_t now = worker_now_ms();
+		uint64_t now = vb_clock_ms();
 		int timeout = next_timeout(worker, now);
 		unsigned count = watch(worker, polls, owner);
-		if (poll(polls, count, timeout) < 0 && errno != EINTR)
+		if (vb_clock_poll(polls, count, timeout) < 0 && errno != EINTR)
 			return WORKER_FAILED;
 		if (polls[LINK].revents & (POLLHUP | POLLERR))
 			return WORKER_ORPHANED;
 		serve(worker, polls, owner, count);
-		if (!worker->stays && !worker->is_orphaned && worker_now_ms() >= worker->idle_at &&
+		if (!worker->stays && !worker->is_orphaned && !worker_is_before(worker->idle_at) &&
 			!registry_has_clients(worker->registry)) {
 			worker_accept_clients(worker);
 			if (!registry_has_clients(worker->registry))
@@ -526,7 +519,7 @@ static void resume(struct worker *worker)
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		if (!worker->registry->clients[i].is_used)
 			continue;
-		worker->clients[i].since = worker_now_ms();
+		worker->clients[i].since = vb_clock_ms();
 		worker_say(worker, i, &restarted, NULL);
 	}
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
@@ -582,7 +575,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	relay_init(worker->asking);
 	relay_init(worker->asked);
 	worker_note_slots(worker);
-	uint64_t now = worker_now_ms();
+	uint64_t now = vb_clock_ms();
 	worker->settle_at = now + SETTLE_MS;
 	worker->knows_ports_at = options->is_first && group_strangers(&worker->group) == 0 ? now : now + RELEARN_MS;
 	worker->idle_at = now + (options->is_first ? FIRST_IDLE_MS : IDLE_MS);

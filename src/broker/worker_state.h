@@ -27,6 +27,7 @@
 #include "broker/undertaker.h"
 #include "broker/worker.h"
 #include "host/protocol.h"
+#include "os/clock.h"
 #include "os/user.h"
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
@@ -65,7 +66,7 @@ struct parting { /* a connection that was refused */
 
 /* The pause before the same two are introduced again. */
 struct meeting_pause {
-	uint32_t since; /* the last introduction, on the clock of worker_now_ms */
+	uint32_t since; /* the last introduction, on the clock of vb_clock_ms() */
 	uint32_t ms;    /* 0: there was none */
 };
 
@@ -110,9 +111,13 @@ struct worker {
 	uint64_t settle_at, repair_at, check_at, idle_at;
 };
 
+static inline bool worker_is_before(uint64_t at_ms)
+{
+	return (uint64_t)vb_clock_ms() < at_ms;
+}
+
 /* ---- worker.c --------------------------------------------------------------------------------------------------- */
 
-uint64_t worker_now_ms(void);
 void worker_reset_client(struct client_state *state);
 void worker_remove_client(struct worker *worker, unsigned number);
 /* Reports a client on stderr, in a foreground broker with VERBENA_LOG=info. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "os/clock.h"
 
 enum {
 	PROBES = 20,
@@ -96,10 +97,10 @@ static int run_probes(const struct vb_way *way, build_probe *build, unsigned tim
 	uint8_t mad[VB_MAD_LENGTH];
 	struct vb_answer answer;
 
-	*run = (struct probe_run){ .first_id = (uint64_t)vb_way_now_ns() << 8 };
+	*run = (struct probe_run){ .first_id = (uint64_t)vb_clock_ns() << 8 };
 	for (unsigned i = 0; i < PROBES; i++) {
 		build(way, run->first_id + i, mad);
-		run->sent_ns[i] = vb_way_now_ns();
+		run->sent_ns[i] = vb_clock_ns();
 		int error = vb_way_send(way, mad, sizeof(mad));
 		if (error)
 			return error;
@@ -113,7 +114,7 @@ static int run_probes(const struct vb_way *way, build_probe *build, unsigned tim
 		if (must_wait && run->answered == 0)
 			return 0;
 	}
-	int64_t deadline = vb_way_now_ns() + (int64_t)timeout_ms * 1000000;
+	int64_t deadline = vb_clock_ns() + (int64_t)timeout_ms * 1000000;
 	while (run->answered < PROBES && vb_way_receive(way, &answer, deadline))
 		take_answer(run, &answer);
 	return 0;
@@ -156,11 +157,11 @@ static bool passes(const struct vb_way *way, uint32_t mtu, unsigned timeout_ms)
 	struct vb_answer answer;
 
 	for (int i = 0; i < MTU_TRIES; i++) {
-		uint64_t id = (uint64_t)vb_way_now_ns() << 8;
+		uint64_t id = (uint64_t)vb_clock_ns() << 8;
 		build_discovery(way, id, mad);
 		if (vb_way_send(way, mad, mtu) != 0)
 			return false;
-		int64_t deadline = vb_way_now_ns() + (int64_t)timeout_ms * 1000000;
+		int64_t deadline = vb_clock_ns() + (int64_t)timeout_ms * 1000000;
 		while (vb_way_receive(way, &answer, deadline))
 			if (vb_load_be64(answer.mad + 8) == id && answer.length == mtu)
 				return true;

@@ -19,14 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-int64_t vb_way_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+#include "os/clock.h"
 
 static void set_port(struct sockaddr_storage *address, uint16_t port)
 {
@@ -277,7 +270,7 @@ enum vb_knock vb_knock_end(struct vb_knocker *knocker, const struct vb_way *way,
 	struct pollfd wait = { .fd = knocker->fd };
 
 	for (int i = 0; i <= AGAIN && knocker->heard == VB_KNOCK_SILENCE; i++) {
-		if (poll(&wait, 1, (int)timeout_ms / (AGAIN + 1)) > 0)
+		if (vb_clock_poll(&wait, 1, (int)timeout_ms / (AGAIN + 1)) > 0)
 			read_error(knocker);
 		else if (i < AGAIN)
 			knock(knocker, way);
@@ -296,7 +289,7 @@ void vb_knock_close(struct vb_knocker *knocker)
 static void hear(void *user, const struct vb_broker_notice *notice)
 {
 	const struct vb_way *way = user;
-	struct vb_answer answer = { .length = notice->length, .at_ns = vb_way_now_ns() };
+	struct vb_answer answer = { .length = notice->length, .at_ns = vb_clock_ns() };
 
 	if (notice->kind != VB_BROKER_MAD || !vb_gid_equal(&notice->gid, &way->dst))
 		return;
@@ -357,9 +350,9 @@ bool vb_way_receive(const struct vb_way *way, struct vb_answer *answer, int64_t 
 	for (;;) {
 		if (read(way->answers[0], answer, sizeof(*answer)) == sizeof(*answer))
 			return true;
-		int64_t left_ms = (deadline_ns - vb_way_now_ns() + 999999) / 1000000;
-		if (left_ms <= 0)
+		int left_ms = vb_clock_left_ms(deadline_ns);
+		if (left_ms == 0)
 			return false;
-		poll(&wait, 1, (int)left_ms);
+		vb_clock_poll(&wait, 1, left_ms);
 	}
 }

@@ -61,7 +61,6 @@ struct vb_answer {
 	int64_t at_ns;   /* CLOCK_MONOTONIC */
 };
 
-int64_t vb_way_now_ns(void);
 /* length above 256 pads with zero bytes. 0 or -errno; -EMSGSIZE: the interface does not carry it. */
 int vb_way_send(const struct vb_way *way, const uint8_t mad[256], uint32_t length);
 /* Takes the next answer from the host; false: none came until deadline_ns. */

@@ -1,46 +1,36 @@
-/* The clock of a live NIC: CLOCK_MONOTONIC in picoseconds since the library was loaded, so that it starts near zero. */
+/* The clock of a live NIC: os/clock.h's in picoseconds since the library was loaded, so that it starts near zero. */
 #include "base/invariant.h"
 #include "host/lanes/driver.h"
 
-#include <sys/timerfd.h>
-#include <time.h>
+#include "os/clock.h"
 
-static uint64_t start_ns;
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+static int64_t start_ns;
 
 __attribute__((constructor)) static void start(void)
 {
-	start_ns = monotonic_ns();
+	start_ns = vb_clock_ns();
+}
+
+static vb_time time_of(int64_t ns)
+{
+	return (vb_time)((uint64_t)(ns - start_ns) * (uint64_t)VB_NS);
 }
 
 vb_time vb_host_now(void)
 {
-	return (vb_time)((monotonic_ns() - start_ns) * (uint64_t)VB_NS);
+	return time_of(vb_clock_ns());
 }
 
 /* The picosecond count wraps after seven months; the stamp is the one nearest to now. */
 uint64_t vb_host_monotonic_ns(vb_time at)
 {
-	uint64_t now_ns = monotonic_ns();
-	vb_time now = (vb_time)((now_ns - start_ns) * (uint64_t)VB_NS);
+	int64_t now_ns = vb_clock_ns();
 
-	return now_ns + (uint64_t)(vb_time_diff(at, now) / VB_NS);
+	return (uint64_t)(now_ns + vb_time_diff(at, time_of(now_ns)) / VB_NS);
 }
 
+/* Never early, and never at 0, which would unset it. */
 bool vb_host_set_timer(int fd, struct vb_deadline deadline)
 {
-	struct itimerspec spec = { .it_interval = { 0 } };
-
-	if (deadline.is_set) {
-		uint64_t ns = vb_host_monotonic_ns(deadline.at) + 1; /* never early, and never 0, which disarms */
-		spec.it_value = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-	}
-	return timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL) == 0;
+	return vb_clock_set_timer(fd, deadline.is_set ? (int64_t)vb_host_monotonic_ns(deadline.at) + 1 : 0, 0);
 }

@@ -17,6 +17,7 @@
 #include "host/report/text.h"
 #include "host/devices/loopback.h"
 #include "host/process.h"
+#include "os/clock.h"
 #include "port/faults.h"
 
 #define FIRST_WORD (3 * VB_S) /* after which a request that is not answered is told of */
@@ -213,13 +214,9 @@ void vb_connections_on_timer(void)
 
 bool vb_connections_counters(struct vb_connections_counts *counts)
 {
-	struct timespec until;
-
 	if (!our_process())
 		return false;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	if (pthread_mutex_timedlock(&connections.mutex, &until) != 0)
+	if (vb_clock_lock(&connections.mutex, vb_clock_ns() + VB_CLOCK_S) != 0)
 		return false;
 	const bool are_managed = connections.cm;
 	if (are_managed)

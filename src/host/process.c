@@ -11,17 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 #include "host/devices/devices.h"
 #include "host/devices/interfaces.h"
 #include "host/report/summary.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 #include "port/udp.h"
 
-#define LEAVE_PATIENCE_NS   50000000L /* for the mutex, at exit */
-#define SUMMARY_PATIENCE_NS 1000000000L
+#define LEAVE_PATIENCE_NS   (50 * VB_CLOCK_MS) /* for the mutex, at exit */
+#define SUMMARY_PATIENCE_NS VB_CLOCK_S
 
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_process *current; /* under open_mutex, as what follows */
@@ -84,15 +84,11 @@ static void take_leave(struct vb_process *p)
 	const bool tells = vb_process_home(p)->paths;
 	const struct vb_summary summary = tells ? vb_summary_to_print() : (struct vb_summary){ 0 };
 	unsigned count = vb_process_driver_count(p), held = 0;
-	struct timespec until;
+	int64_t until_ns = vb_clock_ns() + (tells ? SUMMARY_PATIENCE_NS : LEAVE_PATIENCE_NS);
 
 	assert(count > 0);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += tells ? SUMMARY_PATIENCE_NS : LEAVE_PATIENCE_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	for (unsigned i = 0; i < count; i++) {
-		if (pthread_mutex_timedlock(&p->drivers[i]->mutex, &until) != 0)
+		if (vb_clock_lock(&p->drivers[i]->mutex, until_ns) != 0)
 			continue;
 		held |= 1u << i;
 		vb_driver_settle(p->drivers[i]);
@@ -292,12 +288,12 @@ static void on_silence(void *process)
 /* Where the timer cannot be made, silent peers are not asked after. */
 static void watch_silence(struct vb_process *p, struct vb_driver *home)
 {
-	const struct itimerspec each = { { VB_SILENCE_LOOK / VB_S, 0 }, { VB_SILENCE_LOOK / VB_S, 0 } };
+	const int64_t every_ns = VB_SILENCE_LOOK / VB_NS;
 
-	p->silence_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	p->silence_fd = vb_clock_timer();
 	if (p->silence_fd < 0)
 		return;
-	timerfd_settime(p->silence_fd, 0, &each, NULL);
+	vb_clock_set_timer(p->silence_fd, vb_clock_ns() + every_ns, every_ns);
 	vb_progress_watch(home, (struct vb_chore){ p->silence_fd, on_silence, p });
 }
 
@@ -306,7 +302,7 @@ static int open_fds(struct vb_process *p, struct vb_driver *home)
 {
 	assert(p->connections_fd < 0);
 	assert(p->link_fd < 0);
-	p->connections_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	p->connections_fd = vb_clock_timer();
 	p->link_fd = vb_interfaces_watch(); /* where it is forbidden, changes go unseen */
 	if (p->connections_fd < 0)
 		return -errno;

@@ -3,10 +3,12 @@
 #define VB_OS_DESCRIPTOR_H
 
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define VB_TYPE_ANONYMOUS 0 /* the kernel gives eventfds, timerfds and epoll sets a mode without a type */
@@ -43,6 +45,14 @@ static inline bool vb_eventfd_take(int fd)
 	if (!vb_descriptor_is(fd, VB_TYPE_ANONYMOUS))
 		return false;
 	return syscall(SYS_read, fd, &ignored, sizeof(ignored)) == (long)sizeof(ignored) || errno == EAGAIN;
+}
+
+/* poll() without waiting, and not cancelled: how many of them are ready now. */
+static inline int vb_descriptors_ready(struct pollfd *fds, unsigned count)
+{
+	const struct timespec now = { 0 };
+
+	return (int)syscall(SYS_ppoll, fds, count, &now, NULL, 0);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "os/descriptor.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
@@ -119,9 +120,8 @@ pid_t vb_pid_of(int pidfd)
 static bool is_alive(int pidfd)
 {
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
-	const struct timespec now = { 0 };
 
-	return syscall(SYS_ppoll, &end, 1, &now, NULL, 0) == 0;
+	return vb_descriptors_ready(&end, 1) == 0;
 }
 
 uid_t vb_user_of_process(const struct vb_users *users, int pidfd)

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/invariant.h"
+#include "os/clock.h"
 #include "rdmacm/objects.h"
 #include "verbs/wait.h"
 
@@ -213,7 +214,7 @@ int vb_channel_take(struct rdma_event_channel *public, struct event_object **eve
 		if (is_nonblocking(channel))
 			return -EAGAIN;
 		struct pollfd wait = { .fd = public->fd, .events = POLLIN };
-		if (poll(&wait, 1, -1) < 0 && (errno != EINTR || vb_signal_ends_wait()))
+		if (vb_clock_poll(&wait, 1, -1) < 0 && (errno != EINTR || vb_signal_ends_wait()))
 			return -errno;
 	}
 	return 0;

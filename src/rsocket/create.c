@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include "os/clock.h"
 
 static int open_channel(struct vb_rsocket *rs)
 {
@@ -19,15 +20,10 @@ static int open_channel(struct vb_rsocket *rs)
 
 static void init_locks(struct vb_rsocket *rs)
 {
-	pthread_condattr_t attr;
-
 	pthread_mutex_init(&rs->sending, NULL);
 	pthread_mutex_init(&rs->receiving, NULL);
 	pthread_mutex_init(&rs->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&rs->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	vb_clock_cond_init(&rs->changed);
 }
 
 struct vb_rsocket *vb_rs_create(int domain, int type, const struct vb_rs_options *options)

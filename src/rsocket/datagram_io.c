@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/uio.h>
 #include "base/gid.h"
+#include "os/clock.h"
 
 /* The rsocket behind an address may have been replaced by another: its number is asked for again. */
 enum { ASK_AGAIN_US = 1000000 };
@@ -43,7 +44,7 @@ static int send_to_peer(
 	socklen_t own_length = sizeof(own);
 	uint8_t header[VB_RS_HEADER_MAX];
 
-	if (!peer->ah || peer->ud->is_broken || vb_rs_now_us() - peer->known_us > ASK_AGAIN_US)
+	if (!peer->ah || peer->ud->is_broken || vb_clock_us() - peer->known_us > ASK_AGAIN_US)
 		return send_udp(rs, peer, iov, count);
 	if (getsockname(rs->datagram->udp, &own.any, &own_length))
 		return -errno;
@@ -96,7 +97,7 @@ static int send_locked(struct vb_rsocket *rs, const union vb_rs_address *to, con
 		error = vb_rs_get_peer(rs, to, &peer);
 	if (error)
 		return error;
-	if (!peer->ah || vb_rs_now_us() - peer->known_us > ASK_AGAIN_US)
+	if (!peer->ah || vb_clock_us() - peer->known_us > ASK_AGAIN_US)
 		vb_rs_datagram_progress(rs, true);
 	error = vb_rs_wait(rs, may_send, is_nonblocking, rs->options.send_timeout_us);
 	if (!error)

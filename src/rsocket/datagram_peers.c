@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "os/clock.h"
 #include "os/route.h"
 
 enum { PEERS_MAX = 65536 };
@@ -92,7 +93,7 @@ int vb_rs_get_peer(struct vb_rsocket *rs, const union vb_rs_address *address, st
 
 void vb_rs_learn_qpn(struct rs_datagram *dg, struct vb_rs_peer *peer, uint32_t qpn)
 {
-	peer->known_us = vb_rs_now_us();
+	peer->known_us = vb_clock_us();
 	peer->qpn = qpn;
 	if (peer->ah)
 		return;

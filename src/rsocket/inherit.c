@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "os/clock.h"
 #include "rsocket/datagram.h"
 
 /* ---- Messages: few, since a program may fork a child for every connection ---------------------------------------- */
@@ -42,7 +43,7 @@ static void say_reset(void)
 
 static void say_failed(int error)
 {
-	long long now = vb_rs_now_us(), before = shared ? atomic_exchange(&shared->failed_us, now) : 0;
+	long long now = vb_clock_us(), before = shared ? atomic_exchange(&shared->failed_us, now) : 0;
 
 	if (!before || now - before > 1000000)
 		fprintf(stderr, "verbena: rsockets: %s (%d): an rsocket of the parent's cannot be taken over: %s\n",

@@ -5,6 +5,7 @@
 #include "rsocket/objects.h"
 
 #include <time.h>
+#include "os/clock.h"
 #include "os/thread.h"
 
 /* Order: an rsocket's lock, then this one. The thread takes this one first, and so only tries the other. */
@@ -71,9 +72,8 @@ static void *serve(void *unused)
 {
 	pthread_mutex_lock(&list_lock);
 	for (;;) {
-		int64_t next_us = ask_all(vb_rs_now_us());
-		struct timespec until = { .tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000 };
-		pthread_cond_timedwait(&list_changed, &list_lock, &until);
+		int64_t next_us = ask_all(vb_clock_us());
+		vb_clock_cond_wait(&list_changed, &list_lock, next_us * 1000);
 	}
 	return NULL;
 }
@@ -81,13 +81,9 @@ static void *serve(void *unused)
 /* With list_lock held. */
 static int start_thread(void)
 {
-	pthread_condattr_t attr;
 	pthread_t thread;
 
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&list_changed, &attr);
-	pthread_condattr_destroy(&attr);
+	vb_clock_cond_init(&list_changed);
 	int error = vb_thread_start(&thread, serve, NULL);
 	if (error)
 		return error;
@@ -101,7 +97,7 @@ int vb_rs_keepalive_start(struct vb_rsocket *rs)
 	pthread_mutex_lock(&list_lock);
 	int error = is_running ? 0 : start_thread();
 	if (!error && !vb_list_linked(&rs->keepalive)) {
-		rs->keepalive_due_us = vb_rs_now_us() + idle_us(rs);
+		rs->keepalive_due_us = vb_clock_us() + idle_us(rs);
 		vb_list_add_tail(&watched, &rs->keepalive);
 		pthread_cond_signal(&list_changed);
 	}

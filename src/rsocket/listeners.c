@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/invariant.h"
+#include "os/clock.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list listeners = { &listeners, &listeners };
@@ -66,7 +67,7 @@ struct vb_rsocket *vb_rs_listeners_wait(void)
 	struct epoll_event event;
 	struct vb_rsocket *found = NULL;
 
-	if (epoll_wait(waiting_fd, &event, 1, -1) != 1)
+	if (vb_clock_epoll(waiting_fd, &event, 1, -1) != 1)
 		return NULL;
 	pthread_mutex_lock(&list_lock);
 	vb_list_for_each (link, &listeners) {

@@ -160,14 +160,7 @@ static inline bool vb_rs_is_connected(const struct vb_rsocket *rs)
 	return vb_rs_can_read(rs) || vb_rs_can_write(rs);
 }
 
-/* ---- Clock, locks, results --------------------------------------------------------------------------------------- */
-
-static inline int64_t vb_rs_now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
+/* ---- Locks, results ---------------------------------------------------------------------------------------------- */
 
 /* For a thread that sends bytes, or receives some: side is that lock. */
 static inline void vb_rs_lock_side(struct vb_rsocket *rs, pthread_mutex_t *side)

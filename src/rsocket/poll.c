@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "os/clock.h"
 
 /* ---- What is ready ----------------------------------------------------------------------------------------------- */
 
@@ -149,7 +150,7 @@ static int ask_kernel(struct call *call, int timeout_ms)
 			call->kernel[i].fd = -1;
 	}
 	call->kernel[call->count] = (struct pollfd){ .fd = timeout_ms ? call->poller->wake_fd : -1, .events = POLLIN };
-	if (poll(call->kernel, call->count + 1, timeout_ms) < 0)
+	if (vb_clock_poll(call->kernel, call->count + 1, timeout_ms) < 0)
 		return -errno;
 	if (call->kernel[call->count].revents) {
 		uint64_t woken;
@@ -186,18 +187,18 @@ static int look(struct call *call, enum look how)
 
 static int spin(struct call *call)
 {
-	int64_t until = vb_rs_now_us() + vb_rs_defaults()->polling_time_us;
+	int64_t until = vb_clock_us() + vb_rs_defaults()->polling_time_us;
 	int ready;
 
 	do
 		ready = look_at_rsockets(call, LOOK);
-	while (!ready && vb_rs_now_us() < until);
+	while (!ready && vb_clock_us() < until);
 	return ready;
 }
 
 static int wait_for_any(struct call *call, int timeout_ms)
 {
-	int64_t deadline_us = timeout_ms < 0 ? INT64_MAX : vb_rs_now_us() + (int64_t)timeout_ms * 1000;
+	int64_t deadline_us = timeout_ms < 0 ? INT64_MAX : vb_clock_us() + (int64_t)timeout_ms * 1000;
 
 	int ready = look(call, LOOK);
 	if (!ready && timeout_ms && spin(call))

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "os/clock.h"
 #include "rsocket/later.h"
 
 struct member {
@@ -204,25 +205,22 @@ static int collect(struct wait *wait, struct epoll_event *events, int max_events
 	return reported;
 }
 
-static int left_ms(int timeout_ms, int64_t deadline_us)
+static int left_ms(int timeout_ms, int64_t deadline_ns)
 {
-	if (timeout_ms <= 0)
-		return timeout_ms;
-	int64_t left_us = deadline_us - vb_rs_now_us();
-	return left_us <= 0 ? 0 : (int)((left_us + 999) / 1000);
+	return timeout_ms > 0 ? vb_clock_left_ms(deadline_ns) : timeout_ms;
 }
 
 static int wait_for_events(struct wait *wait, struct epoll_event *events, int max_events, int timeout_ms)
 {
 	struct instance *instance = wait->instance;
-	int64_t deadline_us = vb_rs_now_us() + (int64_t)timeout_ms * 1000;
+	int64_t deadline_ns = vb_clock_ns() + timeout_ms * VB_CLOCK_MS;
 	for (;;) {
 		pthread_mutex_lock(&instance->lock);
 		int error = instance->is_closed ? -EBADF : copy_list(wait);
 		pthread_mutex_unlock(&instance->lock);
 		if (error)
 			return error;
-		int ms = left_ms(timeout_ms, deadline_us);
+		int ms = left_ms(timeout_ms, deadline_ns);
 		int ready = rpoll(wait->fds, wait->count, ms);
 		if (ready < 0)
 			return -errno;
@@ -230,7 +228,7 @@ static int wait_for_events(struct wait *wait, struct epoll_event *events, int ma
 		int reported = ready ? collect(wait, events, max_events) : 0;
 		pthread_mutex_unlock(&instance->lock);
 		if (reported || (!ready && ms == 0) ||
-			(ready == 0 && timeout_ms >= 0 && !left_ms(timeout_ms, deadline_us)))
+			(ready == 0 && timeout_ms >= 0 && !left_ms(timeout_ms, deadline_ns)))
 			return reported;
 	}
 }

@@ -4,12 +4,13 @@
 
 #include <time.h>
 #include "base/invariant.h"
+#include "os/clock.h"
 #include "verbs/wait.h"
 
 /* Polls for a short while. Other threads get the lock in between. */
 static bool spin(struct vb_rsocket *rs, vb_rs_condition *is_met)
 {
-	int64_t until = vb_rs_now_us() + vb_rs_defaults()->polling_time_us;
+	int64_t until = vb_clock_us() + vb_rs_defaults()->polling_time_us;
 
 	do {
 		pthread_mutex_unlock(&rs->lock);
@@ -17,13 +18,13 @@ static bool spin(struct vb_rsocket *rs, vb_rs_condition *is_met)
 		vb_rs_progress(rs);
 		if (is_met(rs))
 			return true;
-	} while (vb_rs_now_us() < until);
+	} while (vb_clock_us() < until);
 	return false;
 }
 
 int vb_rs_sleep_ms(int64_t deadline_us)
 {
-	int64_t left = (deadline_us - vb_rs_now_us() + 999) / 1000;
+	int64_t left = (deadline_us - vb_clock_us() + 999) / 1000;
 	int longest = vb_rs_defaults()->wake_up_ms;
 	if (left < 0)
 		return 0;
@@ -33,17 +34,9 @@ int vb_rs_sleep_ms(int64_t deadline_us)
 /* Sleeps while another thread waits at the descriptor. */
 static void sleep_for_change(struct vb_rsocket *rs, int64_t deadline_us)
 {
-	struct timespec until;
-	int ms = vb_rs_sleep_ms(deadline_us);
+	int64_t wait_ns = vb_rs_sleep_ms(deadline_us) * VB_CLOCK_MS;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
-	}
-	pthread_cond_timedwait(&rs->changed, &rs->lock, &until);
+	vb_clock_cond_wait(&rs->changed, &rs->lock, vb_clock_ns() + wait_ns);
 }
 
 /* As with sockets, every signal interrupts a wait that has a timeout. */
@@ -62,7 +55,7 @@ static int drive(struct vb_rsocket *rs, vb_rs_condition *is_met, int64_t deadlin
 	rs->is_driven = true;
 	pthread_mutex_unlock(&rs->lock);
 	struct pollfd wait = { .fd = rs->fd, .events = POLLIN };
-	int error = poll(&wait, 1, vb_rs_sleep_ms(deadline_us)) < 0 ? -errno : 0;
+	int error = vb_clock_poll(&wait, 1, vb_rs_sleep_ms(deadline_us)) < 0 ? -errno : 0;
 	pthread_mutex_lock(&rs->lock);
 	rs->is_driven = false;
 	vb_rs_note_awake(rs);
@@ -85,7 +78,7 @@ int vb_rs_wait(struct vb_rsocket *rs, vb_rs_condition *is_met, bool is_nonblocki
 	}
 	if ((vb_rs_is_connected(rs) || rs->type == SOCK_DGRAM) && spin(rs, is_met))
 		return 0;
-	int64_t deadline_us = timeout_us ? vb_rs_now_us() + timeout_us : INT64_MAX;
+	int64_t deadline_us = timeout_us ? vb_clock_us() + timeout_us : INT64_MAX;
 	for (;;) {
 		int error = 0;
 		if (rs->is_closing)
@@ -98,7 +91,7 @@ int vb_rs_wait(struct vb_rsocket *rs, vb_rs_condition *is_met, bool is_nonblocki
 			return 0;
 		if (error)
 			return error;
-		if (vb_rs_now_us() >= deadline_us)
+		if (vb_clock_us() >= deadline_us)
 			return -EAGAIN;
 	}
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include "os/clock.h"
 
 #define CONFIG "/etc/rdma/rsocket/preload_config"
 
@@ -136,10 +137,8 @@ void vb_count_rsocket(void)
 static bool was_just_said(void)
 {
 	static atomic_llong said_ms;
-	struct timespec now;
+	long long now_ms = vb_clock_ms(), before = atomic_load(&said_ms);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	long long now_ms = (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000, before = atomic_load(&said_ms);
 	return (before && now_ms - before < 1000) || !atomic_compare_exchange_strong(&said_ms, &before, now_ms);
 }
 

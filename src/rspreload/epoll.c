@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "os/borrower.h"
+#include "os/clock.h"
 
 struct member {
 	int fd, rsocket;
@@ -361,19 +362,9 @@ static int report(int epfd, const struct pollfd *fds, ssize_t count, struct epol
 	return told;
 }
 
-static int64_t now_ms(void)
+static int left_ms(int timeout_ms, int64_t deadline_ns)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int left_ms(int timeout_ms, int64_t deadline_ms)
-{
-	if (timeout_ms < 0)
-		return -1;
-	int64_t left = deadline_ms - now_ms();
-	return left > 0 ? (int)left : 0;
+	return timeout_ms > 0 ? vb_clock_left_ms(deadline_ns) : timeout_ms;
 }
 
 /* Reports the kernel's events, without our own descriptor's. 0: none for now. */
@@ -410,12 +401,12 @@ static int wait_once(int epfd, struct pollfd *fds, ssize_t count, struct epoll_e
 static int wait_for_events(
 	struct waiter *waiter, struct epoll_event *events, int room, int timeout_ms, const sigset_t *mask)
 {
-	int64_t deadline_ms = timeout_ms > 0 ? now_ms() + timeout_ms : 0;
+	int64_t deadline_ns = timeout_ms > 0 ? vb_clock_ns() + timeout_ms * VB_CLOCK_MS : 0;
 
 	for (;;) {
 		struct pollfd *fds;
 		ssize_t count = snapshot(waiter, &fds);
-		int left = left_ms(timeout_ms, deadline_ms);
+		int left = left_ms(timeout_ms, deadline_ns);
 		int told = count < 0 ? ask_kernel(waiter->epfd, events, room, left, mask)
 				     : wait_once(waiter->epfd, fds, count, events, room, left, mask);
 		int error = errno;

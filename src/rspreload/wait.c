@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/select.h>
 #include <time.h>
+#include "os/clock.h"
 
 static bool has_rsocket(const struct pollfd *fds, nfds_t count)
 {
@@ -163,12 +164,9 @@ VB_HOOK int pselect(
 }
 
 /* The rest of the time goes back into timeout, as with the kernel. */
-static void subtract_elapsed(struct timeval *timeout, const struct timespec *began)
+static void subtract_elapsed(struct timeval *timeout, int64_t began_us)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	int64_t left = (int64_t)timeout->tv_sec * 1000000 + timeout->tv_usec -
-		       ((int64_t)(now.tv_sec - began->tv_sec) * 1000000 + (now.tv_nsec - began->tv_nsec) / 1000);
+	int64_t left = (int64_t)timeout->tv_sec * 1000000 + timeout->tv_usec - (vb_clock_us() - began_us);
 	left = left > 0 ? left : 0;
 	*timeout = (struct timeval){ .tv_sec = left / 1000000, .tv_usec = left % 1000000 };
 }
@@ -176,16 +174,15 @@ static void subtract_elapsed(struct timeval *timeout, const struct timespec *beg
 VB_HOOK int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
 {
 	struct sets sets = { in, out, except };
-	struct timespec began;
 
 	if (!sets_have_rsocket(&sets, count))
 		return vb_real()->select(count, in, out, except, timeout);
-	clock_gettime(CLOCK_MONOTONIC, &began);
+	int64_t began_us = vb_clock_us();
 	struct timespec limit = { 0 };
 	if (timeout)
 		limit = (struct timespec){ .tv_sec = timeout->tv_sec, .tv_nsec = timeout->tv_usec * 1000 };
 	int ready = select_rsockets(count, &sets, ms_of(timeout ? &limit : NULL), NULL);
 	if (timeout)
-		subtract_elapsed(timeout, &began);
+		subtract_elapsed(timeout, began_us);
 	return ready;
 }

@@ -3,6 +3,7 @@
  * use one thread only. Plain ibv_poll_cq works on every CQ, too. Completions are taken one at a time, so that those
  * that a program does not look at stay in the queue. */
 #include <time.h>
+#include "os/clock.h"
 #include "verbs/objects.h"
 
 static void poller_take(struct cq_object *cq)
@@ -121,16 +122,17 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
 	info->priv = __builtin_bswap32(current(cq)->tm_priv);
 }
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t time_of_day_ns(void)
 {
 	struct timespec now;
-	clock_gettime(clock, &now);
+
+	clock_gettime(CLOCK_REALTIME, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 {
-	return clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - read_completion_ts(cq));
+	return time_of_day_ns() - ((uint64_t)vb_clock_ns() - read_completion_ts(cq));
 }
 
 /* As with hardware, readers that the program did not ask for stay NULL, except those that cost nothing. */

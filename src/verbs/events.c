@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "os/clock.h"
 #include "os/descriptor.h"
 #include "verbs/objects.h"
 #include "verbs/wait.h"
@@ -253,7 +254,7 @@ VB_EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_even
 			return -1;
 		}
 		struct pollfd wait = { .fd = queue->fd, .events = POLLIN };
-		if (poll(&wait, 1, -1) < 0 && (errno != EINTR || vb_signal_ends_wait()))
+		if (vb_clock_poll(&wait, 1, -1) < 0 && (errno != EINTR || vb_signal_ends_wait()))
 			return -1;
 	}
 	return 0;

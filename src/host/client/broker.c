@@ -14,6 +14,7 @@
 #include "host/client/reap.h"
 #include "host/client/start.h"
 #include "host/report/log.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/thread.h"
 
@@ -127,7 +128,7 @@ static int64_t earlier(int64_t one_ms, int64_t other_ms)
 /* Milliseconds until a slot, a port or a meeting that was refused is asked for again; -1: none was. */
 static int next_try(const struct vb_broker *broker)
 {
-	int64_t at_ms = 0, now = vb_broker_now_ms();
+	int64_t at_ms = 0, now = vb_clock_ms();
 
 	vb_list_for_each (node, &broker->slots) {
 		const struct vb_held_slot *held = vb_container_of(node, struct vb_held_slot, link);
@@ -187,7 +188,7 @@ static void *run(void *argument)
 		pthread_mutex_unlock(&broker->mutex);
 		waits[2].events |= is_said ? 0 : POLLOUT;
 		tell_if_back(broker);
-		if (poll(waits, 3, timeout) < 0)
+		if (vb_clock_poll(waits, 3, timeout) < 0)
 			continue;
 		if (waits[0].revents || is_invalid(waits, 3))
 			break;
@@ -245,7 +246,6 @@ static void open_fds(struct vb_broker *broker)
 static struct vb_broker *create(const struct vb_broker_config *config)
 {
 	struct vb_broker *broker = calloc(1, sizeof(*broker));
-	pthread_condattr_t monotonic;
 
 	if (!broker)
 		return NULL;
@@ -256,17 +256,14 @@ static struct vb_broker *create(const struct vb_broker_config *config)
 	open_fds(broker);
 	broker->finder.accepts_any = config->accepts_any;
 	broker->finder.libexec = config->libexec && *config->libexec ? strdup(config->libexec) : NULL;
-	vb_random_seed(&broker->random, (uint64_t)vb_broker_now_ms() ^ (uint64_t)getpid() << 32);
+	vb_random_seed(&broker->random, (uint64_t)vb_clock_ms() ^ (uint64_t)getpid() << 32);
 	vb_list_init(&broker->slots);
 	vb_list_init(&broker->bindings);
 	vb_list_init(&broker->requests);
 	vb_list_init(&broker->meetings);
 	vb_list_init(&broker->posts);
 	pthread_mutex_init(&broker->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&broker->answered, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	vb_clock_cond_init(&broker->answered);
 	vb_broker_holds(broker);
 	return broker;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "host/client/start.h"
 #include "host/protocol.h"
+#include "os/clock.h"
 #include "os/user.h"
 
 #define PATIENCE_MS      10000 /* for a broker to answer */
@@ -20,7 +21,7 @@ bool vb_broker_pause(const struct vb_broker_finder *finder, int ms)
 {
 	struct pollfd stop = { .fd = finder->stop_fd, .events = POLLIN };
 
-	return poll(&stop, 1, ms) <= 0;
+	return vb_clock_poll(&stop, 1, ms) <= 0;
 }
 
 static int wait_readable(const struct vb_broker_finder *finder, int fd, int64_t until)
@@ -28,8 +29,8 @@ static int wait_readable(const struct vb_broker_finder *finder, int fd, int64_t 
 	struct pollfd waits[2] = { { .fd = fd, .events = POLLIN }, { .fd = finder->stop_fd, .events = POLLIN } };
 
 	for (;;) {
-		int64_t left = until - vb_broker_now_ms();
-		int rc = poll(waits, 2, left > 0 ? (int)left : 0);
+		int64_t left = until - vb_clock_ms();
+		int rc = vb_clock_poll(waits, 2, left > 0 ? (int)left : 0);
 		if (rc > 0 && waits[1].revents)
 			return -ECANCELED;
 		if (rc > 0)
@@ -146,12 +147,12 @@ static int start_one(
 
 int vb_broker_find(const struct vb_broker_finder *finder, int *fd, char *why, size_t why_size)
 {
-	int64_t begin = vb_broker_now_ms(), until = begin + PATIENCE_MS;
+	int64_t begin = vb_clock_ms(), until = begin + PATIENCE_MS;
 
-	while (vb_broker_now_ms() < until) {
+	while (vb_clock_ms() < until) {
 		int rc = try_connect(finder, until, fd, why, why_size);
 		if (rc == -ECONNREFUSED)
-			rc = start_one(finder, vb_broker_now_ms() - begin > LOCK_PATIENCE_MS, until, fd, why, why_size);
+			rc = start_one(finder, vb_clock_ms() - begin > LOCK_PATIENCE_MS, until, fd, why, why_size);
 		assert(rc <= 0);
 		if (rc != -EAGAIN)
 			return rc;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include "host/client/start.h"
 #include "host/report/log.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 
 #define ADOPT_AGAIN_MS   1000 /* a slot that was refused */
@@ -93,7 +94,7 @@ static void try_later(struct vb_broker *broker, struct vb_held_slot *held, const
 	if (!is_early)
 		vb_log(VB_LOG_WARN, "the new broker does not take slot %u: %s", held->slot.number, refusal->why);
 	held->is_said = broker->has_all = false;
-	held->again_ms = vb_broker_now_ms() + (is_early ? COURIER_AGAIN_MS : ADOPT_AGAIN_MS);
+	held->again_ms = vb_clock_ms() + (is_early ? COURIER_AGAIN_MS : ADOPT_AGAIN_MS);
 }
 
 static bool take_adoption(struct vb_broker *broker, const struct vb_message *message)
@@ -136,7 +137,7 @@ static void take_refused_port(
 	if (refusal->error == EACCES && binding->is.family) {
 		binding->is_said = binding->is_listening_said = broker->has_all = false;
 		bool is_first = binding->refusals++ == 0;
-		binding->again_ms = vb_broker_now_ms() + (is_first ? BIND_AGAIN_MS : ADOPT_AGAIN_MS);
+		binding->again_ms = vb_clock_ms() + (is_first ? BIND_AGAIN_MS : ADOPT_AGAIN_MS);
 		if (binding->refusals == 2)
 			vb_log(VB_LOG_WARN, "the new broker does not give back what this process held: %s",
 				refusal->why);

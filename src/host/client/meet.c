@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "host/client/start.h"
+#include "os/clock.h"
 
 #define PAUSE_FIRST_MS 5 /* before it is asked again: one of the two does not read at the moment */
 #define PAUSE_MAX_MS   500
@@ -184,7 +185,7 @@ bool vb_broker_put_off_meeting(
 		return false;
 	assert(meeting->pause_ms > 0);
 	meeting->is_said = broker->has_all = false;
-	meeting->again_ms = vb_broker_now_ms() + meeting->pause_ms;
+	meeting->again_ms = vb_clock_ms() + meeting->pause_ms;
 	meeting->pause_ms = meeting->pause_ms * 2 < PAUSE_MAX_MS ? meeting->pause_ms * 2 : PAUSE_MAX_MS;
 	notice->kind = VB_BROKER_LATER;
 	notice->own_slot = meeting->own_slot;

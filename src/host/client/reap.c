@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "host/protocol.h"
+#include "os/clock.h"
 #include "os/thread.h"
 
 #ifndef SO_PEERPIDFD
@@ -103,7 +104,7 @@ static void *await_end(void *argument)
 	assert(errand.pid > 1);
 	free(argument);
 	pthread_setname_np(pthread_self(), "verbena-reaper");
-	while (poll(&end, 1, -1) < 0 && errno == EINTR)
+	while (vb_clock_poll(&end, 1, -1) < 0 && errno == EINTR)
 		;
 	take_status(&errand);
 	atomic_compare_exchange_strong(&awaited, &errand.pid, 0);

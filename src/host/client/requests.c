@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include "host/client/start.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 
 #define PATIENCE_MS  10000 /* for the answer to a request */
@@ -16,13 +17,11 @@
 
 static bool wait_for_answer(struct vb_broker *broker, const struct vb_broker_request *request)
 {
-	struct timespec until;
+	int64_t until_ns = vb_clock_ns() + PATIENCE_MS * VB_CLOCK_MS;
 	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += PATIENCE_MS / 1000;
 	while (!request->is_answered && !broker->is_over && rc == 0)
-		rc = pthread_cond_timedwait(&broker->answered, &broker->mutex, &until);
+		rc = vb_clock_cond_wait(&broker->answered, &broker->mutex, until_ns);
 	return request->is_answered;
 }
 
@@ -209,7 +208,7 @@ static struct vb_broker_question *new_question(struct vb_broker *broker)
 
 bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid)
 {
-	int64_t now = vb_broker_now_ms();
+	int64_t now = vb_clock_ms();
 
 	pthread_mutex_lock(&broker->mutex);
 	struct vb_broker_question *question = find_question(broker, dgid);

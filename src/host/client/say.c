@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "host/client/start.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 
 #define PASS_AGAIN_MS 100
@@ -29,12 +30,12 @@ static bool say_slot(struct vb_broker *broker, struct vb_held_slot *held)
 	struct vb_message adopt = { .kind = VB_MESSAGE_ADOPT, .slot = held->slot.number };
 
 	vb_held_slot_holds(held);
-	if (held->is_said || (held->again_ms && vb_broker_now_ms() < held->again_ms))
+	if (held->is_said || (held->again_ms && vb_clock_ms() < held->again_ms))
 		return true;
 	adopt.request = held->request = ++broker->last_request;
 	held->is_said = say(broker, &adopt, held->slot.is_carried ? NULL : &held->slot.fd);
 	if (!held->is_said && is_not_to_be_passed(errno)) {
-		held->again_ms = vb_broker_now_ms() + PASS_AGAIN_MS;
+		held->again_ms = vb_clock_ms() + PASS_AGAIN_MS;
 		return true; /* the rest does not wait for it */
 	}
 	return held->is_said;
@@ -70,7 +71,7 @@ static bool say_binding(struct vb_broker *broker, struct vb_held_binding *bindin
 	struct vb_message bind = vb_broker_about(VB_MESSAGE_BIND, &binding->is),
 			  listen = vb_broker_about(VB_MESSAGE_LISTEN, &binding->is);
 
-	if (!binding->is_said && binding->again_ms && vb_broker_now_ms() < binding->again_ms)
+	if (!binding->is_said && binding->again_ms && vb_clock_ms() < binding->again_ms)
 		return true; /* the rest does not wait for it */
 	if (!binding->is_said) {
 		bind.request = binding->request = ++broker->last_request;
@@ -130,7 +131,7 @@ static bool say_meeting(struct vb_broker *broker, struct vb_broker_meeting *meet
 		.kind = VB_MESSAGE_MEET, .slot = meeting->own_slot, .gid = meeting->gid, .meeting.slot = meeting->slot
 	};
 
-	if (meeting->is_said || (meeting->again_ms && vb_broker_now_ms() < meeting->again_ms))
+	if (meeting->is_said || (meeting->again_ms && vb_clock_ms() < meeting->again_ms))
 		return true;
 	meet.request = meeting->request = ++broker->last_request;
 	meeting->is_said = say(broker, &meet, NULL);

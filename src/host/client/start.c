@@ -7,19 +7,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "host/client/helper.h"
 #include "host/protocol.h"
+#include "os/clock.h"
 
 #define PATIENCE_MS 10000 /* for a broker to say that it listens */
-
-int64_t vb_broker_now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 int vb_broker_fail(int error, char *why, size_t why_size, const char *format, ...)
 {
@@ -35,10 +28,10 @@ int vb_broker_fail(int error, char *why, size_t why_size, const char *format, ..
 static void read_report(int report, char *text, size_t size)
 {
 	size_t length = 0;
-	int64_t until = vb_broker_now_ms() + PATIENCE_MS;
+	int64_t until_ns = vb_clock_ns() + PATIENCE_MS * VB_CLOCK_MS;
 	struct pollfd wait = { .fd = report, .events = POLLIN };
-	while (length < size - 1 && vb_broker_now_ms() < until) {
-		if (poll(&wait, 1, (int)(until - vb_broker_now_ms())) <= 0)
+	while (length < size - 1 && vb_clock_ns() < until_ns) {
+		if (vb_clock_poll(&wait, 1, vb_clock_left_ms(until_ns)) <= 0)
 			continue;
 		ssize_t got = read(report, text + length, size - 1 - length);
 		if (got == 0 || (got < 0 && errno != EINTR))

@@ -9,7 +9,6 @@
  * was quicker; else a negative errno, and why says what is wrong and what to do. Waits up to ten seconds. */
 int vb_broker_start(const char *libexec, char *why, size_t why_size);
 
-int64_t vb_broker_now_ms(void); /* CLOCK_MONOTONIC */
 /* Writes a reason into why, if there is room for any, and returns -error. */
 int vb_broker_fail(int error, char *why, size_t why_size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

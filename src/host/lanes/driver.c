@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "host/lanes/crowding.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 
 #define TRANSMIT_ROUNDS 4             /* batches of VB_BATCH_PACKETS in one hold of the mutex */
@@ -20,6 +21,7 @@
 #define PORT_EVERY      (10 * VB_US)  /* by time, for who shares his core has few turns */
 #define PORT_SELDOM     (100 * VB_US) /* who is about to sleep on it */
 #define CLOCK_RARELY    4
+#define A_MOMENT_NS     1000 /* the kernel makes it some 60 us */
 
 /* ---- One turn --------------------------------------------------------------------------------------------------- */
 
@@ -442,7 +444,6 @@ static void give_way(struct vb_crowding *crowding, vb_time now)
 
 void vb_driver_rest(bool was_busy, vb_time now)
 {
-	static const struct timespec a_moment = { .tv_nsec = 1000 }; /* the kernel makes it some 60 us */
 	struct vb_crowding *crowding = vb_crowding_of_caller();
 
 	if (was_busy) {
@@ -451,7 +452,7 @@ void vb_driver_rest(bool was_busy, vb_time now)
 	}
 	switch (vb_crowding_rest(crowding, now)) {
 	case VB_REST_SLEEP:
-		syscall(SYS_nanosleep, &a_moment, NULL); /* not cancelled: the caller may hold a lock of its own */
+		vb_clock_sleep(A_MOMENT_NS);
 		vb_crowding_slept(crowding, vb_host_now());
 		break;
 	case VB_REST_YIELD:

@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "os/clock.h"
+#include "os/descriptor.h"
 
 #define WAIT_ALONE_MS    10
 #define TURNS_IN_A_ROW   4 /* without a look at the clock and the port */
@@ -16,9 +18,8 @@
 bool vb_driver_is_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	const struct timespec now = { 0 };
 
-	return syscall(SYS_ppoll, &p, 1, &now, NULL, 0) > 0;
+	return vb_descriptors_ready(&p, 1) > 0;
 }
 
 /* What somebody waits for. */
@@ -193,7 +194,7 @@ static int sleep_until_woken(struct sleep *sleep)
 	int ready;
 
 	pthread_cleanup_push(end_wait, sleep);
-	ready = poll(sleep->fds, sleep->count, patience_of(sleep));
+	ready = vb_clock_poll(sleep->fds, sleep->count, patience_of(sleep));
 	pthread_cleanup_pop(0);
 	return ready;
 }
@@ -294,7 +295,7 @@ static void outwait(struct vb_driver *d)
 		sleep.count = 0;
 		add_port(&sleep, d);
 		vb_driver_unlock(d);
-		poll(sleep.fds, sleep.count, PORT_PATIENCE_MS);
+		vb_clock_poll(sleep.fds, sleep.count, PORT_PATIENCE_MS);
 		vb_driver_lock(d);
 		vb_driver_turn(d, VB_LOOKS_AT_ALL);
 	}

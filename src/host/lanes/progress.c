@@ -21,12 +21,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 #include "base/invariant.h"
 #include "base/lock.h"
 #include "host/lanes/crowding.h"
 #include "host/peers/local_peers.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/thread.h"
 
@@ -407,7 +407,7 @@ static int await_events(int epoll_fd, struct epoll_event events[EVENTS], int tim
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
-	int count = epoll_wait(epoll_fd, events, EVENTS, timeout_ms);
+	int count = vb_clock_epoll(epoll_fd, events, EVENTS, timeout_ms);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	return count;
 }
@@ -535,7 +535,7 @@ void vb_progress_forget(struct vb_driver *d)
 int vb_progress_open(struct vb_driver *d)
 {
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	d->timer_fd = vb_clock_timer();
 	d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (d->epoll_fd < 0 || d->timer_fd < 0 || d->wake_fd < 0 || d->stop_fd < 0)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "base/copy.h"
 #include "engine/local.h"
+#include "os/clock.h"
 #include "os/thread.h"
 
 #define PLACES 4  /* of the heap */
@@ -30,14 +31,6 @@ struct trial {
 	uint64_t until;
 	atomic_uint written, read;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static uint8_t *source(const struct trial *trial, unsigned i)
 {
@@ -56,7 +49,7 @@ static uint8_t *target(const struct trial *trial, unsigned i)
 
 static bool is_late(const struct trial *trial)
 {
-	return now_ns() >= trial->until;
+	return (uint64_t)vb_clock_ns() >= trial->until;
 }
 
 /* False: there is no time for longer. */
@@ -90,20 +83,20 @@ static uint64_t time_heap(struct trial *trial)
 	if (vb_thread_start(&writer, write_heap, trial) < 0)
 		return UINT64_MAX;
 	await(trial, &trial->written, 1);
-	uint64_t begin = now_ns();
+	uint64_t begin = (uint64_t)vb_clock_ns();
 	unsigned i = 0;
 	for (; i < COPIES && await(trial, &trial->written, i + 1); i++) {
 		vb_copy(target(trial, i), heap(trial, i), trial->length);
 		atomic_store_explicit(&trial->read, i + 1, memory_order_release);
 	}
-	uint64_t took = now_ns() - begin;
+	uint64_t took = (uint64_t)vb_clock_ns() - begin;
 	pthread_join(writer, NULL);
 	return i == COPIES ? took : UINT64_MAX;
 }
 
 static uint64_t time_pulls(const struct trial *trial, unsigned offset)
 {
-	uint64_t begin = now_ns();
+	uint64_t begin = (uint64_t)vb_clock_ns();
 
 	for (unsigned i = 0; i < COPIES; i++) {
 		uint64_t proof[2]; /* is in pages of its own, which cost as much as those of the payload */
@@ -113,7 +106,7 @@ static uint64_t time_pulls(const struct trial *trial, unsigned offset)
 		if (process_vm_readv(getpid(), to, 2, from, 3, 0) != (ssize_t)(trial->length + sizeof(proof)))
 			return UINT64_MAX;
 	}
-	return now_ns() - begin;
+	return (uint64_t)vb_clock_ns() - begin;
 }
 
 /* Where there is no time to find out, a pull is said to pay for the longest messages alone. */
@@ -154,7 +147,7 @@ static void measure(void)
 {
 	static const uint32_t sizes[] = { VB_LOCAL_PART, 32768, 16384 };
 	size_t length = 3 * PLACES * VB_LOCAL_PART;
-	uint64_t until = now_ns() + MOST;
+	uint64_t until = (uint64_t)vb_clock_ns() + MOST;
 	uint8_t *memory = aligned_alloc(VB_COPY_PAGE, length);
 
 	if (!memory)

@@ -29,10 +29,9 @@ static struct vb_driver *lock_driver_of(struct vb_process *p, uint8_t slot)
 static bool has_ended(const struct vb_local_peer *peer)
 {
 	struct pollfd fds[] = { { .fd = peer->bell }, { .fd = peer->pidfd, .events = POLLIN } };
-	const struct timespec now = { 0 };
 
-	return peer->state == VB_PEER_CLOSING ||
-	       syscall(SYS_ppoll, fds, 2, &now, NULL, 0) > 0; /* messages may wait in front of the socket's end */
+	/* Messages may wait in front of the socket's end. */
+	return peer->state == VB_PEER_CLOSING || vb_descriptors_ready(fds, 2) > 0;
 }
 
 /* Another lane of this process needs no pidfd: it ends when we do. */

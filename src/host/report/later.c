@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "os/descriptor.h"
 #include "os/thread.h"
 
 #define LINES      16
@@ -69,9 +70,8 @@ static void *say(void *taken)
 static bool is_read(void)
 {
 	struct pollfd err = { .fd = STDERR_FILENO, .events = POLLOUT };
-	const struct timespec now = { 0 };
 
-	return syscall(SYS_ppoll, &err, 1, &now, NULL, 0) != 0;
+	return vb_descriptors_ready(&err, 1) != 0;
 }
 
 void vb_later_say(struct vb_later *taken)

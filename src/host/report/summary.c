@@ -15,6 +15,7 @@
 #include "host/client/helper.h"
 #include "host/process.h"
 #include "host/report/summary_page.h"
+#include "os/clock.h"
 #include "os/thread.h"
 
 #define LINE_BYTES   1024
@@ -163,7 +164,7 @@ static void *watch(void *watcher)
 	sem_post(&is_watched);
 	while (is_started) {
 		const int64_t pause = keep();
-		nanosleep(&(struct timespec){ pause / 1000, pause % 1000 * 1000000 }, NULL);
+		vb_clock_sleep(pause * VB_CLOCK_MS);
 	}
 	return NULL;
 }

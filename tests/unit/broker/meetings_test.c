@@ -7,6 +7,7 @@
 #include "../unit.h"
 #include "broker/addresses.h"
 #include "broker/worker_state.h"
+#include "os/clock.h"
 
 enum { ASKER, OTHER, CLIENTS, ASKERS_SLOT = 9, OTHERS_SLOT = 4 };
 
@@ -19,9 +20,9 @@ static const struct vb_gid here = { .raw = { [10] = 0xFF, [11] = 0xFF, 10, 0, 0,
 
 static uint64_t now_ms;
 
-uint64_t worker_now_ms(void)
+int64_t vb_clock_ns(void)
 {
-	return now_ms;
+	return (int64_t)now_ms * VB_CLOCK_MS;
 }
 
 uint32_t addresses_interface(const struct vb_gid *gid, uint64_t now)
