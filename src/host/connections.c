@@ -270,7 +270,7 @@ EXPORT int vb_connections_start(struct vb_device *device, vb_connections_handler
 
 	if (p->is_forked)
 		return -EPERM;
-	if (!vb_process_home(p)->has_thread) {
+	if (!vb_progress_has_thread(vb_process_home(p))) {
 		vb_log(VB_LOG_ERROR, "VERBENA_PROGRESS=off: connections need the progress thread");
 		return -EOPNOTSUPP;
 	}

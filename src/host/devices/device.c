@@ -241,7 +241,7 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info)
 		*info = device->info;
 		return;
 	}
-	if (!vb_process_home(p)->has_thread || p->link_fd < 0)
+	if (!vb_progress_has_thread(vb_process_home(p)) || p->link_fd < 0)
 		vb_process_refresh_devices(p); /* no thread watches */
 	vb_process_lock(p);
 	*info = device->info;

@@ -9,7 +9,7 @@
 
 #define CPUS_MAX 65536 /* eight times what kernels are built for */
 
-/* What the kernel lists, as in "0-3,8-11"; 0: /sys is not there. The number of CPUs that the C library makes of it is
+/* The kernel's list, as in "0-3,8-11". 0: /sys is not there. The C library makes a count of CPUs of it, which is
  * smaller than the highest number where there are gaps. */
 static unsigned listed(void)
 {

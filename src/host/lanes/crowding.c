@@ -1,14 +1,10 @@
-/* Who was kept away has not slept between two polls and has run for less than half of the time between them. Once may
- * be an accident. */
+/* A thread was kept away if it has not slept between two polls and has run for less than half of the time between them.
+ * Once may be an accident. */
 #include "host/lanes/crowding.h"
 
 #include <sys/resource.h>
-
-#define A_TURN      (2 * VB_US) /* a yield that takes longer has let somebody run */
-#define REMEMBERED  (5 * VB_MS) /* those who share a core take turns in less */
-#define YIELD_AFTER (50 * VB_US)
-#define SLEEP_AFTER (10 * VB_MS)
-#define SLEEP_EVERY (100 * VB_US) /* so that who works between polls loses less than half of its time */
+#include "base/invariant.h"
+#include "host/lanes/timeouts.h"
 
 void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *presence)
 {
@@ -16,8 +12,9 @@ void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *
 	vb_time ran = vb_time_since(crowding->last.cpu, presence->cpu);
 	bool has_slept = presence->sleeps != crowding->last.sleeps;
 
+	assert(gap >= 0);
 	crowding->last = *presence;
-	if (gap < VB_LATE)
+	if (gap < VB_POLLER_LATE)
 		return;
 	if (has_slept || ran >= gap / 2)
 		crowding->kept_away = 0;
@@ -27,15 +24,16 @@ void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *
 
 void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time now)
 {
-	bool is_taken = vb_time_since(since, now) >= A_TURN;
+	bool is_taken = vb_time_since(since, now) >= VB_POLLER_YIELD_TAKEN;
 
-	crowding->shares_until = (struct vb_deadline){ vb_time_add(now, REMEMBERED), is_taken };
-	crowding->yield_at = vb_time_add(now, YIELD_AFTER);
+	assert(since == now || vb_time_before(since, now));
+	crowding->shares_until = (struct vb_deadline){ vb_time_add(now, VB_POLLER_SHARES_FOR), is_taken };
+	crowding->yield_at = vb_time_add(now, VB_POLLER_YIELD_AFTER);
 }
 
 void vb_crowding_slept(struct vb_crowding *crowding, vb_time now)
 {
-	crowding->sleep_at = vb_time_add(now, SLEEP_EVERY);
+	crowding->sleep_at = vb_time_add(now, VB_POLLER_SLEEP_EVERY);
 }
 
 bool vb_crowding_is_kept_away(const struct vb_crowding *crowding)
@@ -43,7 +41,7 @@ bool vb_crowding_is_kept_away(const struct vb_crowding *crowding)
 	return crowding->kept_away > 1;
 }
 
-/* Others take the core when it yields, and give it back. */
+/* Other threads take the core when it yields, and give it back. */
 static bool shares(struct vb_crowding *crowding, vb_time now)
 {
 	if (vb_deadline_due(crowding->shares_until, now))
@@ -52,16 +50,17 @@ static bool shares(struct vb_crowding *crowding, vb_time now)
 }
 
 /* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or
- * our own progress thread may need it. Who takes turns with others on a core waits for one of them, so the core is
- * theirs at once; a core that nobody wanted is not offered again at each poll, nor does each poll sleep, for there are
- * programs that poll between all that they do. Where there are more spinners than cores, giving way to whoever is next
- * in the queue is not enough: the broker has been seen to wait for seconds with a connection's messages. */
+ * our own progress thread may need it. A thread that takes turns with others on a core waits for one of them, so the
+ * others get the core at once. A core that no thread wanted is not offered again at each poll, nor does each poll
+ * sleep, for there are programs that poll between all that they do. Where there are more spinners than cores, giving
+ * way to the next thread in the queue is not enough: the broker has been seen to wait for seconds with a connection's
+ * messages. */
 enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
 {
 	if (!crowding->is_idle) {
 		crowding->is_idle = true;
-		crowding->yield_at = vb_time_add(now, YIELD_AFTER);
-		crowding->sleep_at = vb_time_add(now, SLEEP_AFTER);
+		crowding->yield_at = vb_time_add(now, VB_POLLER_YIELD_AFTER);
+		crowding->sleep_at = vb_time_add(now, VB_POLLER_SLEEP_AFTER);
 	}
 	if (vb_time_is_due(crowding->sleep_at, now))
 		return VB_REST_SLEEP;
@@ -73,13 +72,6 @@ enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
 void vb_crowding_is_of_use(struct vb_crowding *crowding)
 {
 	crowding->is_idle = false;
-}
-
-vb_time vb_crowding_looks_after(vb_time last, vb_time away, vb_time least, vb_time most)
-{
-	if (away > least / 2)
-		return least;
-	return 2 * last < most ? 2 * last : most;
 }
 
 /* ---- The calling thread ----------------------------------------------------------------------------------------- */
@@ -96,11 +88,11 @@ static vb_time time_of(struct timeval value)
 	return value.tv_sec * VB_S + value.tv_usec * VB_US;
 }
 
+/* A yield counts among the involuntary switches. */
 struct vb_presence vb_presence_of_caller(vb_time now)
 {
 	struct rusage used;
 
 	getrusage(RUSAGE_THREAD, &used);
-	/* A yield counts among the involuntary switches. */
 	return (struct vb_presence){ now, vb_time_add(time_of(used.ru_utime), time_of(used.ru_stime)), used.ru_nvcsw };
 }

@@ -1,12 +1,13 @@
-/* Whether a thread that polls shares its core: it comes back late, and not because it slept or computed meanwhile, or a
- * core that it yields is taken. Then the progress thread does better to wait for it than to run as well, and it should
- * yield as soon as it finds nothing. And what else it should do then. */
+/* Whether a thread that polls shares its core: it comes back late, though it neither slept nor computed meanwhile, or
+ * another thread takes the core that it yields. Then the progress thread does better to wait for it than to run as
+ * well, and the poller should yield as soon as it finds nothing. What a poller that finds nothing should do besides is
+ * said here, too.
+ *
+ * Pure, but for the two functions at the end. Threads: each thread has a state of its own. */
 #ifndef VB_HOST_CROWDING_H
 #define VB_HOST_CROWDING_H
 
 #include "base/time.h"
-
-#define VB_LATE (200 * VB_US) /* no thread that polls and has a core to itself stays away for longer */
 
 /* A thread at one of its polls. */
 struct vb_presence {
@@ -25,23 +26,21 @@ struct vb_crowding {
 
 enum vb_rest { VB_REST_NOT, VB_REST_YIELD, VB_REST_SLEEP };
 
-/* The thread polls. When it comes late, that says whether it was kept away. */
+/* The thread polls. When it comes late, this says whether it was kept away. */
 void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *presence);
+/* It has yielded, from since to now. */
 void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time now);
 
 /* It comes late, but it comes. */
 bool vb_crowding_is_kept_away(const struct vb_crowding *crowding);
 /* Its poll has found nothing: what it should do before it polls again. */
 enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now);
+/* It has slept for a moment. */
 void vb_crowding_slept(struct vb_crowding *crowding, vb_time now);
 /* Its poll has found something, or it waits asleep: it does not spin. */
 void vb_crowding_is_of_use(struct vb_crowding *crowding);
 
-/* It was looked, after so long, whether pollers are still there, and they were, away since their last poll: after how
- * long it is to be looked again. Twice as long each time; but whoever has not polled just now may be about to stop. */
-vb_time vb_crowding_looks_after(vb_time last, vb_time away, vb_time least, vb_time most);
-
-/* The calling thread's, and how it is now. */
+/* The calling thread's state, and how the calling thread is now: a system call. */
 struct vb_crowding *vb_crowding_of_caller(void);
 struct vb_presence vb_presence_of_caller(vb_time now);
 

@@ -1,19 +1,18 @@
-/* The inside of host/, a driver: a lane of the engine with its port, the slot that names it, the mutex around it, the
- * thread that keeps it going, and who attends to its port now. What a process has once is in process.h, and which of
- * its drivers is whose in lanes.h.
+/* The inside of host/, a driver: a lane of the engine with its port, the slot that names it, the mutex around it, and
+ * what runs it. This is all that the other rooms see of it; which thread runs a lane, and how it is woken, is known in
+ * lanes/ alone (driver_state.h). Something else could run lanes behind the same functions: these, and those that
+ * host.h has for the program's threads (vb_driver_lock() to vb_device_wait()), are the whole of it.
+ * What a process has once is in process.h, and which of its drivers is whose in lanes.h.
  *
  * Locks, in the order in which they are taken: the process's open lock (process.c), the drivers' mutexes in the order
- * of the process's list, and those inside broker.c, which are held for moments. */
+ * of the process's list, and those inside client/, which are held for moments. */
 #ifndef VB_HOST_DRIVER_H
 #define VB_HOST_DRIVER_H
 
 #include <pthread.h>
-#include <stdatomic.h>
-#include "base/list.h"
 #include "host/client/broker.h"
 #include "host/host.h"
 #include "host/report/later.h"
-#include "host/lanes/riders.h"
 #include "host/report/summary.h"
 #include "port/port.h"
 #include "wire/mad.h"
@@ -24,26 +23,10 @@ struct vb_paths;
 struct vb_accounts;
 struct vb_frames;
 
-/* Who looks at the port's descriptors. Written under the driver's mutex. */
-enum vb_attendance {
-	VB_ATTENDED_BY_THREAD,  /* the progress thread sleeps in epoll on them */
-	VB_ATTENDED_BY_POLLERS, /* threads that poll their CQs; the progress thread looks now and then whether they left
-				 */
-	VB_ATTENDED_BY_WAITER,  /* a thread blocked in vb_device_wait sleeps on them */
-	VB_ATTENDED_BY_RETURNER, /* it has left with what it waited for, to poll and to come again: as by pollers */
-};
-
 /* How much is said, of what may happen a thousand times a second: explain.c. */
 struct vb_quota {
 	vb_time second;
 	unsigned said, unsaid;
-};
-
-/* Something beside the port that a driver's thread looks after. */
-struct vb_chore {
-	int fd;                  /* readable when there is something to do */
-	void (*run)(void *user); /* without the mutex; NULL: the turn that follows does it */
-	void *user;
 };
 
 /* How the process of a peer's QP was, as its broker said. */
@@ -54,20 +37,19 @@ struct vb_fate {
 	vb_time at;
 };
 
-#define VB_FATES      64 /* by QPN: of two that meet the newer is known */
-#define VB_CHORES     4
-#define VB_PORT_QUIET 64 /* from then on nothing is expected of the port */
+#define VB_FATES 64 /* by QPN: of two that meet the newer is known */
 
+/* Part of what vb_driver_create() allocates; all is guarded by the mutex, but what does not change. */
 struct vb_driver {
 	struct vb_process *process;
 	unsigned index; /* in process->drivers */
 	pthread_mutex_t mutex;
-	atomic_uint waiting; /* threads that block for the mutex: pollers let them go first */
 	struct vb_lane *lane;
 	struct vb_port *port;
 	struct vb_batch *batch;
 	struct vb_train *train;
 	struct vb_slot slot;
+	bool has_more;                    /* transmit stopped at its bound */
 	struct vb_faults *faults;         /* of what the port receives; or NULL */
 	struct vb_neighbours *neighbours; /* of this host; or NULL: it has none, by its settings */
 	struct vb_paths *paths;           /* with VERBENA_STATS=1, */
@@ -78,116 +60,57 @@ struct vb_driver {
 	struct vb_fate fates[VB_FATES];
 	vb_time silence_seen_at; /* when it was last looked for peers that are silent */
 	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
-	vb_time turned_at;       /* when the last turn began, but for those among neighbours: about */
-	vb_time port_seen_at;    /* when the last one did that has looked at the port */
-	struct vb_riders riders; /* what was posted and waits for the next poll */
-	bool has_more;           /* transmit stopped at its bound */
-	bool port_has_more;      /* the last look at it has found something */
-	unsigned port_quiet;     /* looks at the port by pollers that found nothing, in a row: see VB_PORT_QUIET */
-	atomic_bool keeps_time;  /* completions tell when they were */
-	bool is_awake;           /* the thread or the waiter that attends will look again before it sleeps */
-	bool said_trains_refused;
-
-	_Atomic enum vb_attendance attendance;
-	unsigned polls_since_takeover;
-	atomic_uint posts;        /* counts up whenever something is posted */
-	struct vb_deadline timer; /* what timer_fd is set to, unless pollers attend */
-	vb_time polled_at;        /* when pollers last did, about */
-	vb_time noted_at;         /* when it was last looked whether they were kept away */
-	vb_time looks_after;      /* so long after polled_at the thread looks whether they are still there */
-	bool is_to_look;          /* timer_fd is set to that, */
-	vb_time looks_at;         /* which is then */
-	const void *waiter;       /* who attends, if a waiter does: any two differ */
-	unsigned beside;          /* threads blocked in vb_device_wait while another attends there */
-	bool waits_for_pollers;   /* who come late, because they share their core */
-	bool is_taken_over;       /* from pollers, and none has polled since */
-	unsigned posts_seen;      /* by the progress thread */
-	vb_time linger;           /* how long it looks for neighbours' news before it sleeps */
-	bool has_thread;
-	pthread_t thread;
-	int epoll_fd, timer_fd;
-	int wake_fd;              /* eventfd: the progress thread is to look */
-	int stop_fd;              /* eventfd: readable for good when the driver stops */
-	int watched[VB_PORT_FDS]; /* the port's descriptors, as the thread's epoll set has them */
-	unsigned watched_count, watched_version;
-	struct vb_chore chores[VB_CHORES];
-	unsigned chore_count;
 };
 
-/* driver.c; locking, driving and posting are host.h's */
-/* Without lane and port, which are then put in, and are the driver's to destroy. */
+/* ---- Making and ending a driver ---------------------------------------------------------------------------------
+ * By the thread that opens or closes the device, with the process's open lock held, in this order. */
+
+/* Without lane and port. The caller puts them into *driver, and they are the driver's to destroy from then on.
+ * 0 or -errno. */
 int vb_driver_create(struct vb_process *process, struct vb_driver **driver);
-/* Its thread was stopped, or never started. */
+/* The driver is driven from now on; last of all, when lane and port are there. has_thread: a progress thread is
+ * started, else only the program's calls drive it. 0 or -errno. With the mutex held. */
+int vb_progress_start(struct vb_driver *driver, bool has_thread);
+/* Ends the progress thread, and waits for that. No other thread uses the driver any more, but for the broker client's.
+ * Without the mutex. */
+void vb_progress_stop(struct vb_driver *driver);
+/* Its thread was stopped, or never started. Frees all of it, lane and port as well. */
 void vb_driver_destroy(struct vb_driver *driver);
-/* A poller's turn, if the lane is free: what vb_device_drive does of each. True when anything happened; *now: about. */
-bool vb_driver_poll(struct vb_driver *driver, vb_time *now);
-/* The poller's turns are over: it gives its core away, if it polls in vain. */
-void vb_driver_rest(bool was_busy, vb_time now);
-/* What a turn looks at beside memory, each by a system call. Who has slept on all of it knows where there is
- * nothing. */
-enum vb_looks { /* bits */
-	VB_LOOKS_AT_PORT = 1,
-	VB_LOOKS_AT_BELLS = 2, /* and what else neighbours say by sockets */
-	VB_LOOKS_AT_ALL = 3,
-	VB_PORT_IS_QUIET = 4,
-};
-/* Receive, advance, transmit, once and bounded; true when anything happened. With the mutex held. */
-bool vb_driver_turn(struct vb_driver *driver, unsigned looks);
-/* Those of the next turn, if nobody sleeps before; sleeps: somebody does if it finds nothing, and then knows. */
-unsigned vb_driver_looks_next(const struct vb_driver *driver, bool sleeps);
-/* The same with neighbours that are awake alone. */
-bool vb_driver_turn_to_neighbours(struct vb_driver *driver);
-/* In a forked child: its descriptors are closed, nothing else is touched. */
-void vb_driver_forked(struct vb_driver *driver);
 
-/* driver_wait.c: fd is readable now, or at its end. Not cancelled: only who sleeps is. False of -1. */
+/* ---- While it runs ---- */
+
+/* It has a progress thread, and runs also while the program calls nothing. Any thread; it does not change. */
+bool vb_progress_has_thread(const struct vb_driver *driver);
+
+/* Something beside the port that the progress thread looks after. */
+struct vb_chore {
+	int fd;                  /* readable when there is something to do; the caller's to close, after the driver */
+	void (*run)(void *user); /* by the progress thread, without the mutex; NULL: the turn that follows does it */
+	void *user;              /* borrowed, as long as the driver lives */
+};
+/* The progress thread looks after something more, as long as it lives. With the mutex held. */
+void vb_progress_watch(struct vb_driver *driver, struct vb_chore chore);
+/* A poller's turn, if the lane is free: vb_device_drive() does this for each lane. True when anything happened;
+ * *now: about. Any thread, without the mutex. */
+bool vb_driver_poll(struct vb_driver *driver, vb_time *now);
+/* The poller's turns are over: a thread that polls in vain gives its core away. Any thread, without a mutex. */
+void vb_driver_rest(bool was_busy, vb_time now);
+/* fd is readable now, or at its end. False of -1. Any thread; no cancellation point. */
 bool vb_driver_is_readable(int fd);
 
-/* clock.c: a timerfd comes up at deadline, or not at all. False: it is none. */
-bool vb_host_set_timer(int fd, struct vb_deadline deadline);
+/* ---- When the process forks, or the program closes descriptors that are not its own ---- */
 
-/* progress.c */
-int vb_progress_open(struct vb_driver *driver);
-/* From now on the driver is driven; last of all, when lane and port are there. */
-int vb_progress_start(struct vb_driver *driver, bool has_thread);
-void vb_progress_stop(struct vb_driver *driver); /* nobody uses it any more but the broker's thread */
+/* In a forked child: its copies of the descriptors are closed, nothing else is touched, and no thread drives it. */
+void vb_driver_forked(struct vb_driver *driver);
 /* The descriptors are the program's by now: they are not closed, and not used. With the mutex held. */
 void vb_progress_forget(struct vb_driver *driver);
-void vb_progress_cancel(struct vb_driver *driver); /* ends the thread, which sleeps on what is not there */
-void vb_progress_wake(struct vb_driver *driver);
-bool vb_progress_is_thread(void); /* the caller is a progress thread */
-/* Who attends from now on. With the mutex held. */
-void vb_progress_attend(struct vb_driver *driver, enum vb_attendance attendance);
-/* Pollers, or a waiter that may come again, look at what is in memory, and the thread only whether they do. Any
- * thread. */
-static inline bool vb_progress_is_left_to_pollers(const struct vb_driver *driver)
-{
-	enum vb_attendance attendance = atomic_load_explicit(&driver->attendance, memory_order_relaxed);
+/* Ends the progress thread, which sleeps on what is not there. Does not wait. Any thread. */
+void vb_progress_cancel(struct vb_driver *driver);
 
-	return attendance == VB_ATTENDED_BY_POLLERS || attendance == VB_ATTENDED_BY_RETURNER;
-}
-/* Pollers, who attend, have driven a turn: the thread need not. With the mutex held. */
-void vb_progress_polled(struct vb_driver *driver);
-/* Somebody polls while the thread attends. True: a poller that was only kept away. With the mutex held. */
-bool vb_progress_is_poller_back(struct vb_driver *driver);
-/* Sets the timer to the next deadline, if that is earlier than what it is set to; to now, if there is something to do
- * and no thread to be woken: a waiter may sleep. With the mutex held. */
-void vb_progress_arm_timer(struct vb_driver *driver, bool has_work);
-/* The port's descriptors are others, on which whoever attends does not sleep: the thread attends from now on. With the
- * mutex held. */
-void vb_progress_watch_port(struct vb_driver *driver);
-/* The thread looks after something more, as long as it lives. With the mutex held. */
-void vb_progress_watch(struct vb_driver *driver, struct vb_chore chore);
-/* Its descriptor was readable to a waiter who sleeps on it, and will drive a turn. Without the mutex. */
-void vb_progress_timer_is_up(struct vb_driver *driver);
-/* A turn that began at now has served what the timer was set to, if that was due. With the mutex held. */
-static inline void vb_progress_timer_served(struct vb_driver *driver, vb_time now)
-{
-	if (vb_deadline_due(driver->timer, now))
-		driver->timer.is_set = false;
-}
-/* Closes the descriptors, also in a forked child. */
-void vb_progress_close(struct vb_driver *driver);
+/* ---- clock.c ---- */
+
+/* A timerfd comes up at deadline, or not at all. False: it is none. Any thread. */
+bool vb_host_set_timer(int fd, struct vb_deadline deadline);
 
 /* frames.c: with the mutex held, and frames not NULL. True when anything happened. */
 bool vb_frames_receive(struct vb_driver *driver, vb_time now);
@@ -204,7 +127,7 @@ void vb_paths_received(struct vb_paths *paths, const struct vb_train *train);
 void vb_paths_tell(const struct vb_process *process, unsigned lanes, const struct vb_summary *summary);
 
 /* accounts.c */
-/* What is said of QPs one by one. */
+/* So many QPs are named one by one. */
 #define VB_ACCOUNTS_SAID 16
 struct vb_accounts *vb_accounts_create(void);
 void vb_accounts_destroy(struct vb_accounts *accounts); /* may be NULL */

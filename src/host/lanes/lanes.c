@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include "base/invariant.h"
 
 #define INDICES 65536u
 
@@ -33,6 +34,7 @@ void vb_lanes_init(struct vb_lanes *lanes, const struct vb_settings *settings)
 	atomic_init(&lanes->most, most(settings));
 	lanes->are_in_turn = settings->lanes != 0;
 	lanes->serial = atomic_fetch_add(&processes, 1) + 1;
+	assert(lanes->most >= 1 && lanes->most <= VB_LANES_MAX);
 }
 
 int vb_lanes_carry(struct vb_lanes *lanes, unsigned index)
@@ -47,11 +49,13 @@ void vb_lanes_indices(const struct vb_lanes *lanes, unsigned index, uint32_t *fi
 {
 	*count = INDICES / atomic_load(&lanes->most);
 	*first = index * *count;
+	assert(*first + *count <= INDICES);
 }
 
-/* ---- Whose ------------------------------------------------------------------------------------------------------ */
+/* ---- Which one ------------------------------------------------------------------------------------------------------
+ */
 
-/* False: there is none, and will be none. */
+/* False: there is none, and there will be none. */
 static bool make_up_to(struct vb_process *p, unsigned index)
 {
 	int rc = 0;
@@ -73,6 +77,7 @@ static struct vb_driver *driver_at(struct vb_process *p, unsigned turn)
 		return vb_process_home(p);
 	while (index >= vb_process_driver_count(p) && !make_up_to(p, index))
 		index = turn % atomic_load_explicit(&p->lanes.most, memory_order_relaxed);
+	assert(index < vb_process_driver_count(p));
 	return p->drivers[index];
 }
 
@@ -115,12 +120,13 @@ struct vb_driver *vb_device_driver(struct vb_device *device)
 
 unsigned vb_driver_bit(const struct vb_driver *d)
 {
+	assert(d->index < VB_LANES_MAX);
 	return 1u << d->index;
 }
 
 /* ---- Several at once -------------------------------------------------------------------------------------------- */
 
-/* The next of lanes that is there, taken out of the set; NULL: that were all. */
+/* The next of the set that exists, taken out of the set. NULL: there is no other. */
 static struct vb_driver *next(const struct vb_process *p, unsigned *lanes)
 {
 	unsigned index = *lanes ? (unsigned)__builtin_ctz(*lanes) : VB_LANES_MAX;
@@ -149,7 +155,7 @@ int vb_device_lock_quiet(struct vb_device *device)
 	return 0;
 }
 
-/* From the first unlock on there may be more. */
+/* From the first unlock on there may be more lanes than were locked. */
 void vb_device_unlock(struct vb_device *device, unsigned lanes)
 {
 	lanes &= (1u << vb_process_driver_count(device->process)) - 1;

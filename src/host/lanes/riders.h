@@ -1,11 +1,11 @@
 /* Riders: small requests that were posted while others are under way, and wait for the program's next poll to leave
  * together, as one datagram instead of one each. They leave sooner where they are enough for a train, and at the latest
- * when somebody drives the lane for another reason: who waits for the acknowledgement of what is under way, or the
- * progress thread that looks whether the program still polls.
+ * when a thread drives the lane for another reason: because an acknowledgement of what is under way has come, or
+ * because the progress thread looks whether the program still polls.
  *
- * A program that posts and then does something else would have its requests wait for nothing. So it is looked how long
- * the newest had to: where it was too long, the next ones leave at once, and ever more of them while it goes on like
- * that.
+ * A program that posts and then does something else would have its requests wait for nothing. So the time that the
+ * newest had to wait is looked at: where it was too long, the next ones leave at once, and ever more of them while it
+ * goes on like that.
  *
  * Source: J. Nagle, RFC 896, whose rule it is to let the first go and collect the rest. Threads: the driver's mutex. */
 #ifndef VB_HOST_RIDERS_H
@@ -17,14 +17,14 @@
 struct vb_riders {
 	unsigned count; /* that wait */
 	vb_time newest_at;
-	bool were_there; /* since somebody looked: progress.c */
+	bool were_there; /* since the progress thread looked for pollers */
 	unsigned barred; /* so many more leave at once */
 	unsigned bar;    /* so many were the last time, less for each since that went well */
 };
 
-/* One more may wait, or is to leave at once, with all who do. */
+/* True: one more may wait. False: it leaves at once, with all that wait. */
 bool vb_riders_board(struct vb_riders *riders, vb_time now);
-/* All leave; by_program: because it polls or posts, else in its absence. */
+/* All leave. by_program: because the program polls or posts, else in its absence. */
 void vb_riders_leave(struct vb_riders *riders, bool by_program, vb_time now);
 
 #endif

@@ -1,6 +1,7 @@
 #include "host/lanes/crowding.h"
 #include "../unit.h"
 #include <time.h>
+#include "host/lanes/timeouts.h"
 
 /* A thread that last polled at 1 s, and polls again after so long, of which it ran for some. */
 static void come_back(struct vb_crowding *crowding, vb_time after, vb_time ran, long sleeps)
@@ -52,11 +53,11 @@ static void poller__in_time_says_nothing(void **state)
 {
 	struct vb_crowding crowding = kept_away();
 
-	come_back(&crowding, VB_LATE - VB_NS, VB_LATE - VB_NS, 0);
+	come_back(&crowding, VB_POLLER_LATE - VB_NS, VB_POLLER_LATE - VB_NS, 0);
 	assert_true(vb_crowding_is_kept_away(&crowding));
 	crowding = (struct vb_crowding){ .last = { VB_S, VB_MS, 7 } };
 	for (int i = 0; i < 10; i++)
-		come_back(&crowding, VB_LATE - VB_NS, 0, 0);
+		come_back(&crowding, VB_POLLER_LATE - VB_NS, 0, 0);
 	assert_false(vb_crowding_is_kept_away(&crowding));
 }
 
@@ -128,23 +129,6 @@ static void yield__that_nobody_takes_ends_the_sharing(void **state)
 }
 
 /* Runs for longer than the kernel's count is coarse. */
-static void look__at_pollers_is_seldom_while_they_are_there(void **state)
-{
-	vb_time after = VB_LATE;
-
-	for (int i = 0; i < 10; i++) {
-		vb_time next = vb_crowding_looks_after(after, VB_US, VB_LATE, 10 * VB_LATE);
-		assert_true(next == (2 * after < 10 * VB_LATE ? 2 * after : 10 * VB_LATE));
-		after = next;
-	}
-	assert_true(after == 10 * VB_LATE);
-}
-
-static void look__at_pollers_who_may_be_leaving_is_soon(void **state)
-{
-	assert_true(vb_crowding_looks_after(10 * VB_LATE, VB_LATE / 2 + 1, VB_LATE, 10 * VB_LATE) == VB_LATE);
-}
-
 static void presence__counts_what_the_caller_ran_and_slept(void **state)
 {
 	const struct timespec a_moment = { .tv_nsec = 1000000 };
@@ -171,8 +155,6 @@ int main(void)
 		cmocka_unit_test(rest__is_not_for_whoever_has_found_something),
 		cmocka_unit_test(yield__that_nobody_took_is_not_repeated_for_a_while),
 		cmocka_unit_test(yield__that_somebody_took_is_repeated_at_once),
-		cmocka_unit_test(look__at_pollers_is_seldom_while_they_are_there),
-		cmocka_unit_test(look__at_pollers_who_may_be_leaving_is_soon),
 		cmocka_unit_test(presence__counts_what_the_caller_ran_and_slept),
 	};
 

@@ -5,10 +5,12 @@
 #include <semaphore.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include "host/process.h"
+#include "host/lanes/driver_state.h"
 
 static struct vb_process process = { .alarm_fd = -1 };
-static struct vb_driver driver = { .process = &process, .has_thread = true };
+static struct vb_driver_state state_of_driver = { .driver = { .process = &process } };
+static struct vb_driver *const driver = &state_of_driver.driver;
+static struct vb_ownership *const ownership = &state_of_driver.ownership;
 static struct vb_device device = { .process = &process };
 static int bell, first_fd, second_fd;
 static pthread_t first, second;
@@ -28,11 +30,10 @@ int vb_driver_lock(struct vb_driver *d)
 	return -pthread_mutex_lock(&d->mutex);
 }
 
-/* As vb_progress_watch_port; then another waiter comes, and takes over. */
+/* As vb_wakeups_watch_port; then another waiter comes, and takes over. */
 static void let_the_second_take_over(struct vb_driver *d)
 {
-	d->attendance = VB_ATTENDED_BY_THREAD;
-	d->is_awake = false;
+	vb_ownership_port_changed(ownership);
 	pthread_mutex_unlock(&d->mutex);
 	assert_int_equal(pthread_create(&second, NULL, wait_as_second, NULL), 0);
 	while (sem_wait(&second_is_there) < 0)
@@ -58,7 +59,7 @@ bool vb_driver_turn(struct vb_driver *d, unsigned looks)
 	if (turns == 2)
 		eventfd_read(bell, &rings);
 	if (turns == 3) {
-		was_awake = d->is_awake;
+		was_awake = vb_ownership_is_awake(ownership);
 		eventfd_write(first_fd, 1);
 	}
 	return turns > 1;
@@ -76,14 +77,9 @@ void vb_process_lose_descriptors(struct vb_process *p)
 	fail();
 }
 
-void vb_progress_attend(struct vb_driver *d, enum vb_attendance attendance)
-{
-	d->attendance = attendance;
-}
+void vb_wakeups_do(struct vb_driver_state *s, unsigned actions) {}
 
-void vb_progress_polled(struct vb_driver *d) {}
-
-void vb_progress_timer_is_up(struct vb_driver *d) {}
+void vb_wakeups_take_timer(struct vb_driver_state *s) {}
 
 /* Asked for by whoever is about to sleep as the one who attends. */
 bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
@@ -94,8 +90,6 @@ bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
 	sem_post(&second_is_there); /* the mutex is still his */
 	return true;
 }
-
-void vb_neighbours_part(struct vb_driver *d, vb_time now) {}
 
 int vb_neighbours_fd(const struct vb_driver *d)
 {
@@ -134,8 +128,9 @@ static void waiter__who_was_relieved_is_not_taken_for_who_attends(void **state)
 {
 	void *is_readable;
 
-	pthread_mutex_init(&driver.mutex, NULL);
-	process.drivers[0] = &driver;
+	vb_ownership_init(ownership, true);
+	pthread_mutex_init(&driver->mutex, NULL);
+	process.drivers[0] = driver;
 	process.driver_count = 1;
 	assert_int_equal(sem_init(&second_is_there, 0, 0), 0);
 	bell = eventfd(1, EFD_CLOEXEC);
@@ -145,10 +140,9 @@ static void waiter__who_was_relieved_is_not_taken_for_who_attends(void **state)
 	assert_true(vb_device_wait(&device, 1, first_fd, NULL));
 	assert_int_equal(turns, 3);
 	assert_false(was_awake);
-	vb_driver_lock(&driver);
-	assert_int_equal(driver.attendance, VB_ATTENDED_BY_WAITER);
-	assert_false(driver.is_awake);
-	vb_driver_unlock(&driver);
+	vb_driver_lock(driver);
+	assert_int_equal(vb_ownership_owner(ownership), VB_OWNER_WAITER_ASLEEP);
+	vb_driver_unlock(driver);
 	eventfd_write(second_fd, 1);
 	pthread_join(second, &is_readable);
 	assert_non_null(is_readable);
@@ -160,8 +154,7 @@ static void waiter__who_was_relieved_is_not_taken_for_who_attends(void **state)
 /* A channel whose CQs have no QPs yet is in no lane. */
 static void waiter__who_waits_in_no_lane_drives_the_first(void **state)
 {
-	driver.has_thread = false;
-	driver.attendance = VB_ATTENDED_BY_THREAD;
+	vb_ownership_init(ownership, false);
 	turns = 0;
 	bell = eventfd(1, EFD_CLOEXEC);
 	first_fd = eventfd(0, EFD_CLOEXEC);

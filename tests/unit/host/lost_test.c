@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "connected.h"
-#include "host/process.h"
+#include "host/lanes/driver_state.h"
 
 #define NOBODYS_QPN 0xFA0002 /* of a slot that no process has */
 #define PATIENCE_MS 5000
@@ -309,22 +309,22 @@ static void one_closed(int (*choose)(const struct program *p))
 
 static int epoll_of(const struct program *p)
 {
-	return vb_device_driver(p->device)->epoll_fd;
+	return vb_state_of(vb_device_driver(p->device))->wakeups.epoll_fd;
 }
 
 static int timer_of(const struct program *p)
 {
-	return vb_device_driver(p->device)->timer_fd;
+	return vb_state_of(vb_device_driver(p->device))->wakeups.timer_fd;
 }
 
 static int waker_of(const struct program *p)
 {
-	return vb_device_driver(p->device)->wake_fd;
+	return vb_state_of(vb_device_driver(p->device))->wakeups.wake_fd;
 }
 
 static int stopper_of(const struct program *p)
 {
-	return vb_device_driver(p->device)->stop_fd;
+	return vb_state_of(vb_device_driver(p->device))->wakeups.stop_fd;
 }
 
 static int socket_of(const struct program *p)

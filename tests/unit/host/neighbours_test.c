@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
+#include "host/lanes/driver_state.h"
 #include "host/peers/local_peer.h"
 #include "host/process.h"
 #include "wire/opcode.h"

@@ -6,12 +6,12 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include "host/process.h"
+#include "host/lanes/driver_state.h"
 #include "host/peers/local_peers.h"
 
 enum { TALKS = 4000 }; /* looks, and so microseconds at least: for many times what is spent in company at once */
 
-static struct vb_driver driver;
+static struct vb_driver_state state_of_driver;
 static vb_time clock_now, yield_takes;
 static int bell;
 static unsigned looks, turns, looks_before_sleep;
@@ -55,7 +55,7 @@ int vb_driver_lock(struct vb_driver *d)
 
 void vb_driver_unlock(struct vb_driver *d)
 {
-	vb_progress_arm_timer(d, false);
+	vb_wakeups_arm(vb_state_of(d), false);
 }
 
 bool vb_driver_turn(struct vb_driver *d, unsigned what)
@@ -65,7 +65,7 @@ bool vb_driver_turn(struct vb_driver *d, unsigned what)
 		due.is_set = false;
 		turns_that_served++;
 	}
-	vb_progress_timer_served(d, vb_host_now());
+	vb_ownership_served(&vb_state_of(d)->ownership, vb_host_now());
 	return false;
 }
 
@@ -93,7 +93,7 @@ bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
 {
 	looks_before_sleep = looks;
 	if (!due.is_set)
-		eventfd_write(d->stop_fd, 1);
+		eventfd_write(vb_state_of(d)->wakeups.stop_fd, 1);
 	return true;
 }
 
@@ -105,6 +105,8 @@ int vb_neighbours_fd(const struct vb_driver *d)
 void vb_neighbours_hear(struct vb_driver *d) {}
 
 void vb_neighbours_rouse(struct vb_driver *d) {}
+
+void vb_neighbours_part(struct vb_driver *d, vb_time now) {}
 
 void vb_neighbours_settle(struct vb_driver *d, vb_time now) {}
 
@@ -136,14 +138,15 @@ static const struct vb_port_ops no_port = { .fds = no_fds, .next_deadline = no_d
 static void drive_after_a_bell(void)
 {
 	static struct vb_port port = { .ops = &no_port };
+	struct vb_driver_state *s = &state_of_driver;
 
 	looks = turns = looks_before_sleep = armed_for_it = turns_that_served = 0;
 	bell = eventfd(1, EFD_CLOEXEC);
-	driver = (struct vb_driver){ .port = &port, .neighbours = (struct vb_neighbours *)&bell };
-	assert_int_equal(vb_progress_open(&driver), 0);
-	assert_int_equal(vb_progress_start(&driver, true), 0);
-	pthread_join(driver.thread, NULL);
-	vb_progress_close(&driver);
+	*s = (struct vb_driver_state){ .driver = { .port = &port, .neighbours = (struct vb_neighbours *)&bell } };
+	assert_int_equal(vb_wakeups_open(s), 0);
+	assert_int_equal(vb_progress_start(&s->driver, true), 0);
+	pthread_join(s->thread, NULL);
+	vb_wakeups_close(s);
 	close(bell);
 }
 
