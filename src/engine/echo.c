@@ -5,6 +5,7 @@
  * Others never see it. Whether a peer is one of ours is asked when a QP is first pointed at it; data waits for the
  * answer, no longer than ANSWER_PATIENCE. */
 #include <stdlib.h>
+#include "engine/batch.h"
 #include "engine/congestion.h"
 #include "engine/echo.h"
 #include "engine/flight.h"

@@ -41,19 +41,9 @@ void vb_target_reset(struct vb_target *target)
 	};
 }
 
-static bool begins_message(const struct vb_opcode *row)
-{
-	return row->place == VB_FIRST || row->place == VB_ONLY;
-}
-
-static bool ends_message(const struct vb_opcode *row)
-{
-	return row->place == VB_LAST || row->place == VB_ONLY;
-}
-
 bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *row)
 {
-	return begins_message(row) ? target->open == VB_NO_MESSAGE : target->open == row->message;
+	return vb_begins_message(row) ? target->open == VB_NO_MESSAGE : target->open == row->message;
 }
 
 /* What the QP must grant the peer for a message of that kind. */
@@ -68,7 +58,7 @@ static const uint32_t needed_access[] = {
 	[VB_MESSAGE_READ_RESPONSE... VB_MESSAGE_ECHO] = UINT32_MAX,
 };
 
-static bool reach(const struct vb_target *target, const struct vb_packet *request, uint32_t length, uint32_t access,
+static bool reach(const struct vb_target *target, const struct vb_request *request, uint32_t length, uint32_t access,
 	struct vb_reach *reach)
 {
 	return !vb_reach_remote_known(target->pd, &target->qp->known_rkey, target->qp->qpn, request->rkey, request->va,
@@ -78,16 +68,16 @@ static bool reach(const struct vb_target *target, const struct vb_packet *reques
 /* ---- Receives -------------------------------------------------------------------------------------------------- */
 
 /* Field by field, each once: what is put together first and copied then waits for its own stores. */
-static void fill_completion(struct vb_wc *wc, const struct vb_qp *qp, const struct vb_packet *last, uint64_t wr_id,
+static void fill_completion(struct vb_wc *wc, const struct vb_qp *qp, const struct vb_request *last, uint64_t wr_id,
 	uint32_t byte_len, enum vb_wc_opcode opcode)
 {
-	const struct vb_opcode *row = vb_packet_row(last);
+	const struct vb_opcode *row = last->row;
 	wc->wr_id = wr_id;
 	wc->status = VB_WC_SUCCESS;
 	wc->opcode = opcode;
 	wc->vendor_err = 0;
 	wc->byte_len = byte_len;
-	wc->imm_or_inv = row->has_imm ? last->imm : row->has_inv ? last->inv_rkey : 0;
+	wc->imm_or_inv = row->has_imm || row->has_inv ? last->imm_or_inv : 0;
 	wc->qpn = qp->qpn;
 	wc->src_qpn = qp->attr.dest_qpn;
 	wc->flags = (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0);
@@ -102,14 +92,14 @@ static void fill_completion(struct vb_wc *wc, const struct vb_qp *qp, const stru
 
 /* As vb_complete_recv, of a message that went well. */
 static void complete_recv(
-	struct vb_target *target, const struct vb_packet *last, uint32_t byte_len, enum vb_wc_opcode opcode)
+	struct vb_target *target, const struct vb_request *last, uint32_t byte_len, enum vb_wc_opcode opcode)
 {
 	struct vb_cq *cq = target->cq;
 	uint64_t wr_id = target->recv->wr_id;
 	vb_recv_done(target);
 	vb_count_work(target->qp, VB_COUNTED_RECV, VB_WC_SUCCESS, opcode == VB_WC_RECV ? byte_len : 0);
 	vb_lock_take(&cq->lock);
-	struct vb_wc *wc = vb_complete_in_place(target->qp, cq, last->solicited);
+	struct vb_wc *wc = vb_complete_in_place(target->qp, cq, last->is_solicited);
 	if (wc)
 		fill_completion(wc, target->qp, last, wr_id, byte_len, opcode);
 	vb_lock_release(&cq->lock);
@@ -147,47 +137,47 @@ enum vb_verdict vb_execute_datagram(
 
 /* All of the packet but its first skip bytes. */
 __attribute__((always_inline)) static inline enum vb_verdict place_send(
-	struct vb_target *target, const struct vb_packet *packet, uint32_t skip)
+	struct vb_target *target, const struct vb_request *request, uint32_t skip)
 {
-	const struct vb_opcode *row = vb_packet_row(packet);
-	bool ends = ends_message(row);
-	const uint8_t *payload = skip ? packet->payload + skip : packet->payload;
-	if (begins_message(row))
+	const struct vb_opcode *row = request->row;
+	bool ends = vb_ends_message(row);
+	const uint8_t *payload = skip ? request->payload + skip : request->payload;
+	if (vb_begins_message(row))
 		target->received = 0;
-	enum vb_verdict verdict = append(target, payload, packet->payload_length - skip, ends);
+	enum vb_verdict verdict = append(target, payload, request->payload_length - skip, ends);
 	if (verdict != VB_EXECUTED)
 		return verdict;
-	if (row->has_inv && vb_key_invalidate(target->pd, target->qp->qpn, packet->inv_rkey))
+	if (row->has_inv && vb_key_invalidate(target->pd, target->qp->qpn, request->imm_or_inv))
 		return VB_BAD_INVALIDATE;
 	target->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_SEND;
 	return VB_EXECUTED;
 }
 
-static enum vb_verdict execute_send(struct vb_target *target, const struct vb_packet *packet)
+static enum vb_verdict execute_send(struct vb_target *target, const struct vb_request *request)
 {
-	enum vb_verdict verdict = place_send(target, packet, 0);
+	enum vb_verdict verdict = place_send(target, request, 0);
 	if (verdict == VB_EXECUTED && target->open == VB_NO_MESSAGE)
-		complete_recv(target, packet, target->received, VB_WC_RECV);
+		complete_recv(target, request, target->received, VB_WC_RECV);
 	return verdict;
 }
 
 /* To an SRQ with tags: the first packet says whose buffer the message is for, and what of the packet is not for it. */
-static enum vb_verdict execute_tagged_send(struct vb_target *target, const struct vb_packet *packet)
+static enum vb_verdict execute_tagged_send(struct vb_target *target, const struct vb_request *request)
 {
 	static const enum vb_verdict verdicts[] = { [VB_TAG_GOES_ON] = VB_EXECUTED,
 		[VB_TAG_DONE] = VB_EXECUTED,
 		[VB_TAG_NOT_READY] = VB_NOT_READY,
 		[VB_TAG_BAD_BUFFER] = VB_BAD_RECV_SGE };
 	uint32_t skip = 0;
-	if (begins_message(vb_packet_row(packet))) {
-		enum vb_tag_outcome outcome = vb_tags_open(target->qp, packet);
+	if (vb_begins_message(request->row)) {
+		enum vb_tag_outcome outcome = vb_tags_open(target->qp, request);
 		if (outcome != VB_TAG_GOES_ON)
 			return verdicts[outcome];
 		skip = target->tagged.skip;
 	}
-	enum vb_verdict verdict = place_send(target, packet, skip);
+	enum vb_verdict verdict = place_send(target, request, skip);
 	if (verdict == VB_EXECUTED && target->open == VB_NO_MESSAGE)
-		vb_tags_complete(target->qp, packet);
+		vb_tags_complete(target->qp, request);
 	return verdict;
 }
 
@@ -195,18 +185,17 @@ static enum vb_verdict execute_tagged_send(struct vb_target *target, const struc
 
 /* The RETH opens the message: its whole range is checked once, and with each packet whether the key is still what it
  * was. */
-static enum vb_verdict open_write(struct vb_target *target, const struct vb_packet *packet, bool is_only)
+static enum vb_verdict open_write(struct vb_target *target, const struct vb_request *request, bool is_only)
 {
-	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
+	if (request->length > VB_MAX_MESSAGE_BYTES)
 		return VB_BAD_LENGTH;
-	if (is_only ? packet->dma_length != packet->payload_length : packet->dma_length <= packet->payload_length)
+	if (is_only ? request->length != request->payload_length : request->length <= request->payload_length)
 		return VB_BAD_LENGTH;
-	if (packet->dma_length > 0 &&
-		!reach(target, packet, packet->dma_length, VB_ACCESS_REMOTE_WRITE, &target->whole))
+	if (request->length > 0 && !reach(target, request, request->length, VB_ACCESS_REMOTE_WRITE, &target->whole))
 		return VB_BAD_RKEY;
-	target->va = packet->va;
-	target->rkey = packet->rkey;
-	target->write_length = packet->dma_length;
+	target->va = request->va;
+	target->rkey = request->rkey;
+	target->write_length = request->length;
 	target->received = 0;
 	return VB_EXECUTED;
 }
@@ -218,100 +207,99 @@ static bool reach_next(const struct vb_target *target, uint32_t length, struct v
 		       VB_ACCESS_REMOTE_WRITE, part);
 }
 
-static enum vb_verdict execute_write(struct vb_target *target, const struct vb_packet *packet)
+static enum vb_verdict execute_write(struct vb_target *target, const struct vb_request *request)
 {
-	const struct vb_opcode *row = vb_packet_row(packet);
-	bool ends = ends_message(row);
+	const struct vb_opcode *row = request->row;
+	bool ends = vb_ends_message(row);
 	struct vb_reach part = { 0 };
 
 	if (row->has_imm && !vb_recv_take(target))
 		return VB_NOT_READY;
-	if (begins_message(row)) {
-		enum vb_verdict verdict = open_write(target, packet, ends);
+	if (vb_begins_message(row)) {
+		enum vb_verdict verdict = open_write(target, request, ends);
 		if (verdict != VB_EXECUTED)
 			return verdict;
 	}
-	uint32_t total = target->received + packet->payload_length;
+	uint32_t total = target->received + request->payload_length;
 	if (ends ? total != target->write_length : total >= target->write_length)
 		return VB_BAD_LENGTH;
-	if (packet->payload_length > 0 && !reach_next(target, packet->payload_length, &part))
+	if (request->payload_length > 0 && !reach_next(target, request->payload_length, &part))
 		return VB_BAD_RKEY;
-	vb_place(&part, packet->payload, packet->payload_length, ends);
+	vb_place(&part, request->payload, request->payload_length, ends);
 	target->received = total;
 	target->open = ends ? VB_NO_MESSAGE : VB_MESSAGE_WRITE;
 	if (ends)
 		vb_count_work(target->qp, VB_COUNTED_REMOTE_WRITE, VB_WC_SUCCESS, total);
 	if (row->has_imm)
-		complete_recv(target, packet, target->write_length, VB_WC_RECV_RDMA_WITH_IMM);
+		complete_recv(target, request, target->write_length, VB_WC_RECV_RDMA_WITH_IMM);
 	return VB_EXECUTED;
 }
 
-bool vb_execute_middle(struct vb_target *target, const struct vb_packet *packet)
+bool vb_execute_middle(struct vb_target *target, const uint8_t *payload, uint32_t length)
 {
-	uint32_t total = target->received + packet->payload_length;
+	uint32_t total = target->received + length;
 	struct vb_reach part;
-	if (total >= target->write_length ||
-		!vb_reach_part(&target->whole, target->received, packet->payload_length, true, &part))
+	if (total >= target->write_length || !vb_reach_part(&target->whole, target->received, length, true, &part))
 		return false;
-	vb_place(&part, packet->payload, packet->payload_length, false);
+	vb_place(&part, payload, length, false);
 	target->received = total;
 	return true;
 }
 
 /* ---- Requests that are answered -------------------------------------------------------------------------------- */
 
-static enum vb_verdict execute_read(const struct vb_target *target, const struct vb_packet *packet)
+static enum vb_verdict execute_read(const struct vb_target *target, const struct vb_request *request)
 {
 	struct vb_reach all;
-	if (packet->dma_length > VB_MAX_MESSAGE_BYTES)
+	if (request->length > VB_MAX_MESSAGE_BYTES)
 		return VB_BAD_LENGTH;
-	if (packet->dma_length > 0 && !reach(target, packet, packet->dma_length, VB_ACCESS_REMOTE_READ, &all))
+	if (request->length > 0 && !reach(target, request, request->length, VB_ACCESS_REMOTE_READ, &all))
 		return VB_BAD_RKEY;
 	return VB_EXECUTED;
 }
 
-static enum vb_verdict execute_atomic(const struct vb_target *target, const struct vb_packet *packet, uint64_t *before)
+static enum vb_verdict execute_atomic(
+	const struct vb_target *target, const struct vb_request *request, uint64_t *before)
 {
 	struct vb_reach word;
-	if (packet->va & 7)
+	if (request->va & 7)
 		return VB_BAD_LENGTH; /* misaligned: invalid request. 9.7.4.1.7 */
-	if (!reach(target, packet, 8, VB_ACCESS_REMOTE_ATOMIC, &word))
+	if (!reach(target, request, 8, VB_ACCESS_REMOTE_ATOMIC, &word))
 		return VB_BAD_RKEY;
 	if ((uintptr_t)word.bytes & 7)
 		return VB_BAD_LENGTH; /* aligned for the peer, not for us (a region with its own base) */
-	bool is_swap = (packet->opcode & VB_OPERATION_MASK) == VB_CMP_SWAP;
-	*before = is_swap ? vb_compare_swap(&word, packet->compare, packet->swap_add)
-			  : vb_fetch_add(&word, packet->swap_add);
+	*before = request->is_swap ? vb_compare_swap(&word, request->compare, request->swap_add)
+				   : vb_fetch_add(&word, request->swap_add);
 	return VB_EXECUTED;
 }
 
 /* One store of eight bytes, once, for a duplicate is answered from memory. Annex A19.4.2. */
-static enum vb_verdict execute_atomic_write(const struct vb_target *target, const struct vb_packet *packet)
+static enum vb_verdict execute_atomic_write(const struct vb_target *target, const struct vb_request *request)
 {
 	struct vb_reach word;
-	if ((packet->va & 7) || packet->dma_length != 8)
+	if ((request->va & 7) || request->length != 8)
 		return VB_BAD_LENGTH;
-	if (!reach(target, packet, 8, VB_ACCESS_REMOTE_WRITE, &word))
+	if (!reach(target, request, 8, VB_ACCESS_REMOTE_WRITE, &word))
 		return VB_BAD_RKEY;
 	if ((uintptr_t)word.bytes & 7)
 		return VB_BAD_LENGTH; /* as with atomics */
-	vb_place(&word, packet->payload, 8, true);
+	vb_place(&word, request->payload, 8, true);
 	return VB_EXECUTED;
 }
 
 /* Everything before it has been executed, so it lies in memory: that others see it takes a fence. That it survives a
  * loss of power we cannot say of any memory. Annex A19.4.1. */
-static enum vb_verdict execute_flush(const struct vb_target *target, const struct vb_packet *packet)
+static enum vb_verdict execute_flush(const struct vb_target *target, const struct vb_request *request)
 {
-	uint32_t type = packet->flush & VB_FETH_TYPE_MASK;
-	uint32_t level = packet->flush >> VB_FETH_LEVEL_SHIFT & VB_FETH_LEVEL_MASK;
+	uint32_t type = request->flush & VB_FETH_TYPE_MASK;
+	uint32_t level = request->flush >> VB_FETH_LEVEL_SHIFT & VB_FETH_LEVEL_MASK;
 	struct vb_reach range;
 	if (type == 0 || level > VB_FLUSH_REGION)
 		return VB_NOT_PERMITTED;
 	if (type & ~(uint32_t)VB_FLUSH_GLOBAL)
 		return VB_BAD_RKEY; /* as of a region without that right, which none of ours has */
-	uint32_t length = level == VB_FLUSH_RANGE ? packet->dma_length : 0;
-	if (!reach(target, packet, length, VB_ACCESS_FLUSH_GLOBAL, &range))
+	uint32_t length = level == VB_FLUSH_RANGE ? request->length : 0;
+	if (!reach(target, request, length, VB_ACCESS_FLUSH_GLOBAL, &range))
 		return VB_BAD_RKEY;
 	atomic_thread_fence(memory_order_seq_cst);
 	return VB_EXECUTED;
@@ -334,9 +322,9 @@ bool vb_execute_places(const struct vb_target *target, uint32_t length, struct v
 
 /* ---- Any request ----------------------------------------------------------------------------------------------- */
 
-enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *request, uint64_t *before)
+enum vb_verdict vb_execute(struct vb_target *target, const struct vb_request *request, uint64_t *before)
 {
-	const struct vb_opcode *row = vb_packet_row(request);
+	const struct vb_opcode *row = request->row;
 	if (needed_access[row->message] & ~target->qp->attr.access)
 		return VB_NOT_PERMITTED;
 	switch ((enum vb_message)row->message) {
@@ -357,15 +345,15 @@ enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *req
 }
 
 /* The first packet of a message says which memory it wants. */
-static void note_access(struct vb_qp *qp, const struct vb_packet *packet)
+static void note_access(struct vb_qp *qp, const struct vb_request *request)
 {
-	const struct vb_opcode *row = vb_packet_row(packet);
-	uint32_t length = row->message == VB_MESSAGE_ATOMIC ? 8 : packet->dma_length;
-	if (begins_message(row))
-		vb_qp_note_access(qp, (enum vb_message)row->message, packet->va, packet->rkey, length);
+	const struct vb_opcode *row = request->row;
+	if (vb_begins_message(row))
+		vb_qp_note_access(qp, (enum vb_message)row->message, request->va, request->rkey, request->length);
 }
 
-void vb_execute_refusal(struct vb_target *target, const struct vb_packet *request, enum vb_verdict verdict, vb_time now)
+void vb_execute_refusal(
+	struct vb_target *target, const struct vb_request *request, enum vb_verdict verdict, vb_time now)
 {
 	const struct vb_outcome *outcome = &vb_outcomes[verdict];
 	struct vb_qp *qp = target->qp;

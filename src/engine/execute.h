@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include "engine/memory.h"
 #include "engine/queues.h"
+#include "engine/request.h"
 
 /* What became of a request. */
 enum vb_verdict {
@@ -66,9 +67,9 @@ _Static_assert(offsetof(struct vb_target, whole) == 64, "one line");
 void vb_target_reset(struct vb_target *target); /* no message is in progress */
 void vb_target_check(const struct vb_target *target);
 
-/* A request, parsed: a packet of one, or the whole of one as an Only, of any length. What continues a message fits the
- * one that is open. Of a READ, only whether it is allowed: whoever answers reads. before: what an atomic found. */
-enum vb_verdict vb_execute(struct vb_target *target, const struct vb_packet *request, uint64_t *before);
+/* A request of any length, if it is an Only. One that continues a message fits the message that is open. A READ is only
+ * checked: the transport reads as it answers. before: the value that an atomic found. */
+enum vb_verdict vb_execute(struct vb_target *target, const struct vb_request *request, uint64_t *before);
 
 /* Is there no message in progress for one that begins one, or the one that it continues? */
 bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *row);
@@ -77,9 +78,9 @@ bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *r
  * says then that they are there. Adds to iov, of VB_MAX_SGE entries. False: not to ordinary memory, or not allowed. */
 bool vb_execute_places(const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count);
 
-/* The next Middle of the WRITE in progress, if all is with it as with those before; else nothing has changed, and
+/* The payload of the next Middle of the WRITE in progress, if its key is as it was; else nothing has changed, and
  * vb_execute says what is wrong. */
-bool vb_execute_middle(struct vb_target *target, const struct vb_packet *packet);
+bool vb_execute_middle(struct vb_target *target, const uint8_t *payload, uint32_t length);
 
 /* A message of its own into the next receive: first head, if any, then payload. It lies there, in target.recv, and is
  * not completed. */
@@ -89,7 +90,7 @@ enum vb_verdict vb_execute_datagram(
 /* What a fatal verdict on a connection's request does here: the receive in hand completes in error, or the program
  * hears of it by an event; the QP is in ERR. */
 void vb_execute_refusal(
-	struct vb_target *target, const struct vb_packet *request, enum vb_verdict verdict, vb_time now);
+	struct vb_target *target, const struct vb_request *request, enum vb_verdict verdict, vb_time now);
 
 /* receive_work.c: the next receive request, held in recv; NULL when there is none. */
 const struct vb_recv_wqe *vb_recv_take(struct vb_target *target);

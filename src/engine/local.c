@@ -100,33 +100,6 @@ void vb_local_schedule(struct vb_qp *qp)
 		vb_list_add_tail(&qp->local.to->ready, &qp->local.link);
 }
 
-/* ---- What is lent ---------------------------------------------------------------------------------------------- */
-
-/* Pieces of both in turn, so that neither waits for the other's end. */
-bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now)
-{
-	neighbour->reader = NULL;
-	if (!vb_local_wants_pull(neighbour))
-		return false;
-	neighbour->lane->now = now;
-	neighbour->is_readers_turn = !neighbour->is_readers_turn;
-	if (neighbour->is_readers_turn && vb_local_pull_read(neighbour, pull))
-		return true;
-	return vb_local_pull_message(neighbour, pull, now) || vb_local_pull_read(neighbour, pull);
-}
-
-unsigned vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
-{
-	unsigned taken = 0;
-	neighbour->lane->now = now;
-	if (neighbour->reader)
-		vb_local_read_pulled(neighbour, outcome, now);
-	else
-		taken = vb_local_message_pulled(neighbour, outcome, now);
-	vb_lane_reap(neighbour->lane);
-	return taken;
-}
-
 /* ---- Goodbyes -------------------------------------------------------------------------------------------------- */
 
 /* Whoever lent the bytes hears that nobody takes them any more. */

@@ -356,8 +356,8 @@ void vb_local_check(const struct vb_qp *qp);
 
 /* local_pull.c: messages that are lent. */
 bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
-unsigned vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
-bool vb_local_is_lendable_length(uint32_t length);
+bool vb_local_message_pulled(
+	struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now); /* true: the piece was taken */
 
 /* local_ahead.c: the message being pulled is the first of several. */
 /* next: what waits behind it. */

@@ -6,6 +6,7 @@
 #include "engine/execute.h"
 #include "engine/lane.h"
 #include "engine/local.h"
+#include "engine/local_receive.h"
 #include "engine/memory.h"
 #include "engine/qp.h"
 

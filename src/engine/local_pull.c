@@ -1,44 +1,49 @@
 /* Same host, the responder: a message whose payload is lent. It is opened like any other, pulled a piece at a time
  * straight into its place, and executed by its last bytes, which land by themselves.
- * Holds: of each neighbour one message is pulled at a time, and nothing else of his is executed meanwhile.
- * Not here: what is pulled with it (local_ahead.c), READs, which are lent the other way (local_read.c). */
+ * Holds: one message is pulled of each neighbour at a time, and nothing else of the neighbour is executed meanwhile.
+ * Not here: messages that are pulled with it (local_ahead.c), READs, which are lent the other way (local_read.c). */
+#include "base/invariant.h"
 #include "engine/execute.h"
 #include "engine/local.h"
 #include "engine/local_receive.h"
 #include "engine/qp.h"
-#include "engine/tags.h"
 #include "engine/uc.h"
 
-/* ---- The message as packets ------------------------------------------------------------------------------------- */
+/* ---- The message in parts -------------------------------------------------------------------------------------- */
 
-static uint8_t last_form(uint8_t opcode)
+/* The row of another form of the message. */
+static const struct vb_opcode *row_of(const struct vb_qp *qp, uint8_t operation)
 {
-	uint8_t transport = opcode & (uint8_t)~VB_OPERATION_MASK;
-	switch (opcode & VB_OPERATION_MASK) {
+	return &vb_opcodes[qp->transport | operation];
+}
+
+static uint8_t last_form(uint8_t only)
+{
+	switch (only & VB_OPERATION_MASK) {
 	case VB_SEND_ONLY:
-		return transport | VB_SEND_LAST;
+		return VB_SEND_LAST;
 	case VB_SEND_ONLY_IMM:
-		return transport | VB_SEND_LAST_IMM;
+		return VB_SEND_LAST_IMM;
 	case VB_SEND_ONLY_INV:
-		return transport | VB_SEND_LAST_INV;
+		return VB_SEND_LAST_INV;
 	case VB_WRITE_ONLY:
-		return transport | VB_WRITE_LAST;
+		return VB_WRITE_LAST;
 	default:
-		return transport | VB_WRITE_LAST_IMM;
+		return VB_WRITE_LAST_IMM;
 	}
 }
 
-/* The message is opened by a First of nothing, or, for tags, of its header; its Last is what completes it. */
-static enum vb_verdict open_lent(struct vb_qp *qp, const struct vb_packet *whole, const uint8_t *head, uint32_t length)
+/* The message is opened by a First of nothing, or, for tags, of its header; its Last completes it. */
+static enum vb_verdict open_lent(const struct vb_local_call *call, const uint8_t *head, uint32_t length)
 {
-	const struct vb_opcode *row = vb_packet_row(whole);
-	struct vb_target *target = &qp->target;
-	struct vb_packet first = *whole;
-	bool is_write = row->message == VB_MESSAGE_WRITE;
-	first.opcode = qp->transport | (is_write ? VB_WRITE_FIRST : VB_SEND_FIRST);
+	const struct vb_request *whole = &call->request;
+	struct vb_target *target = &call->qp->target;
+	struct vb_request first = *whole;
+	bool is_write = whole->row->message == VB_MESSAGE_WRITE;
+	first.row = row_of(call->qp, is_write ? VB_WRITE_FIRST : VB_SEND_FIRST);
 	first.payload = head;
 	first.payload_length = length;
-	if (is_write && row->has_imm && !vb_recv_take(target))
+	if (is_write && whole->row->has_imm && !vb_recv_take(target))
 		return VB_NOT_READY;
 	enum vb_verdict verdict = vb_execute(target, &first, NULL);
 	if (verdict != VB_EXECUTED || is_write)
@@ -49,23 +54,22 @@ static enum vb_verdict open_lent(struct vb_qp *qp, const struct vb_packet *whole
 											  : VB_EXECUTED;
 }
 
-/* As a packet that continues the message, of bytes that are there already. */
-static enum vb_verdict continue_lent(struct vb_qp *qp, const struct vb_packet *whole, uint32_t length)
+/* A Middle of bytes that are in their place already. */
+static enum vb_verdict continue_lent(const struct vb_local_call *call, uint32_t length)
 {
-	struct vb_packet middle = { .psn = whole->psn, .payload_length = length };
-	bool is_write = vb_packet_row(whole)->message == VB_MESSAGE_WRITE;
-	middle.opcode = qp->transport | (is_write ? VB_WRITE_MIDDLE : VB_SEND_MIDDLE);
-	return length ? vb_execute(&qp->target, &middle, NULL) : VB_EXECUTED;
+	bool is_write = call->request.row->message == VB_MESSAGE_WRITE;
+	struct vb_request middle = { .row = row_of(call->qp, is_write ? VB_WRITE_MIDDLE : VB_SEND_MIDDLE),
+		.payload_length = length };
+	return length ? vb_execute(&call->qp->target, &middle, NULL) : VB_EXECUTED;
 }
 
-static enum vb_verdict finish_lent(
-	struct vb_qp *qp, const struct vb_packet *whole, const uint8_t *tail, uint32_t length)
+static enum vb_verdict finish_lent(const struct vb_local_call *call, const uint8_t *tail, uint32_t length)
 {
-	struct vb_packet last = *whole;
-	last.opcode = last_form(whole->opcode);
+	struct vb_request last = call->request;
+	last.row = row_of(call->qp, last_form(call->descriptor->opcode));
 	last.payload = tail;
 	last.payload_length = length;
-	return vb_execute(&qp->target, &last, NULL);
+	return vb_execute(&call->qp->target, &last, NULL);
 }
 
 /* ---- Its end ---------------------------------------------------------------------------------------------------- */
@@ -86,15 +90,13 @@ static void give_up_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, enum 
 	vb_local_say_of(neighbour, qp, &answer);
 }
 
-static void conclude_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_packet *packet,
-	enum vb_verdict verdict, vb_time now)
+static void conclude_pull(struct vb_local_call *call, enum vb_verdict verdict)
 {
-	struct vb_descriptor request = neighbour->pulled;
-	neighbour->puller = NULL;
-	qp->local.pulls = NULL;
+	call->neighbour->puller = NULL;
+	call->qp->local.pulls = NULL;
 	if (verdict != VB_EXECUTED)
-		qp->target.open = VB_NO_MESSAGE;
-	vb_local_end_request(neighbour, qp, &request, packet, verdict, NULL, 0, now);
+		call->qp->target.open = VB_NO_MESSAGE;
+	vb_local_end_request(call, verdict);
 }
 
 /* ---- Its pieces ------------------------------------------------------------------------------------------------- */
@@ -130,24 +132,35 @@ static bool is_as_it_was(const struct vb_neighbour *neighbour, const struct vb_q
 	return target->open == vb_opcodes[request->opcode].message && skipped <= sizeof(neighbour->tail);
 }
 
+static void fill_call(struct vb_local_call *call, struct vb_neighbour *neighbour, vb_time now)
+{
+	call->neighbour = neighbour;
+	call->qp = neighbour->puller;
+	call->descriptor = &neighbour->pulled;
+	call->room = NULL;
+	call->before = 0;
+	call->now = now;
+	vb_local_fill_request(&call->request, &neighbour->pulled, NULL);
+}
+
 /* The piece is in its place, but for the tail. */
 static void take_piece(struct vb_neighbour *neighbour, vb_time now)
 {
-	struct vb_qp *qp = neighbour->puller;
-	struct vb_packet packet;
-	vb_local_to_packet(&packet, &neighbour->pulled, NULL);
 	uint32_t piece = neighbour->piece, tail = tail_of(neighbour, piece);
+	struct vb_local_call call;
 	enum vb_verdict verdict;
+	assert(neighbour->puller && neighbour->pulled_bytes + piece <= neighbour->pulled.length);
+	fill_call(&call, neighbour, now);
 	if (!neighbour->is_opened)
-		verdict = open_lent(qp, &packet, neighbour->tail, piece);
+		verdict = open_lent(&call, neighbour->tail, piece);
 	else
-		verdict = continue_lent(qp, &packet, piece - tail);
+		verdict = continue_lent(&call, piece - tail);
 	if (verdict == VB_EXECUTED && tail)
-		verdict = finish_lent(qp, &packet, neighbour->tail, tail);
+		verdict = finish_lent(&call, neighbour->tail, tail);
 	neighbour->is_opened = true;
 	neighbour->pulled_bytes += piece;
 	if (verdict != VB_EXECUTED || tail)
-		conclude_pull(neighbour, qp, &packet, verdict, now);
+		conclude_pull(&call, verdict);
 }
 
 static void finish_pulled_ahead(struct vb_neighbour *neighbour, vb_time now)
@@ -157,28 +170,25 @@ static void finish_pulled_ahead(struct vb_neighbour *neighbour, vb_time now)
 	take_piece(neighbour, now);
 }
 
-bool vb_local_is_lendable_length(uint32_t length)
+void vb_local_begin_pull(struct vb_local_call *call)
 {
-	return length >= VB_LOCAL_LEND_MIN && length <= VB_MAX_MESSAGE_BYTES;
-}
-
-void vb_local_begin_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_descriptor *request,
-	const struct vb_packet *packet, struct vb_local_room *room, vb_time now)
-{
-	bool is_tagged = vb_has_tags(qp) && vb_packet_row(packet)->message == VB_MESSAGE_SEND;
-	enum vb_verdict verdict = is_tagged ? VB_EXECUTED : open_lent(qp, packet, NULL, 0);
+	struct vb_neighbour *neighbour = call->neighbour;
+	struct vb_qp *qp = call->qp;
+	assert(!neighbour->puller && !qp->local.pulls);
+	bool is_tagged = vb_has_tags(qp) && call->request.row->message == VB_MESSAGE_SEND;
+	enum vb_verdict verdict = is_tagged ? VB_EXECUTED : open_lent(call, NULL, 0);
 	if (verdict != VB_EXECUTED) {
 		qp->target.open = VB_NO_MESSAGE;
-		vb_local_end_request(neighbour, qp, request, packet, verdict, room, 0, now);
+		vb_local_end_request(call, verdict);
 		return;
 	}
 	neighbour->puller = qp;
 	qp->local.pulls = neighbour;
-	neighbour->pulled = *request;
+	neighbour->pulled = *call->descriptor;
 	neighbour->pulled_bytes = 0;
 	neighbour->is_opened = !is_tagged;
 	if (neighbour->here && neighbour->here == qp->target.whole.bytes)
-		finish_pulled_ahead(neighbour, now);
+		finish_pulled_ahead(neighbour, call->now);
 	else
 		neighbour->ahead_count = neighbour->pulled_ahead = 0;
 }
@@ -222,43 +232,26 @@ bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull 
 	return true;
 }
 
-/* The message is done: those that were pulled with it, each as if it were taken now. */
-static unsigned take_ahead(struct vb_neighbour *neighbour, vb_time now)
-{
-	unsigned taken = 0, pulled = neighbour->pulled_ahead;
-	while (taken < pulled && !neighbour->puller && !neighbour->has_pending) {
-		const struct vb_local_ahead *ahead = &neighbour->ahead[taken];
-		if (vb_local_is_held(neighbour, &ahead->request))
-			break;
-		taken++;
-		memcpy(neighbour->tail, ahead->tail, sizeof(ahead->tail));
-		neighbour->here = ahead->place;
-		vb_local_take_one(neighbour, &ahead->request, NULL, NULL, now);
-		neighbour->here = NULL;
-	}
-	return taken;
-}
-
-unsigned vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+bool vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
 {
 	static const enum vb_answer_kind kinds[] = { [VB_PULL_STALE] = VB_ANSWER_ABSENT,
 		[VB_PULL_FAULT] = VB_ANSWER_UNREADABLE,
 		[VB_PULL_REFUSED] = VB_ANSWER_UNWANTED };
 	struct vb_qp *qp = neighbour->puller;
 	if (!qp)
-		return 0;
+		return false;
 	if (outcome != VB_PULLED && outcome != VB_PULL_REFUSED && neighbour->pulled_ahead) {
-		neighbour->ahead_count = neighbour->pulled_ahead = 0; /* of whichever it is: the first by itself */
-		return 0;
+		neighbour->ahead_count = neighbour->pulled_ahead = 0; /* one of them is at fault: the first by itself */
+		return false;
 	}
 	if (outcome != VB_PULLED) {
 		give_up_pull(neighbour, qp, kinds[outcome]);
-		return 0;
+		return false;
 	}
 	if (!is_as_it_was(neighbour, qp)) {
 		give_up_pull(neighbour, qp, VB_ANSWER_ABSENT);
-		return 0;
+		return false;
 	}
 	take_piece(neighbour, now);
-	return take_ahead(neighbour, now);
+	return true;
 }

@@ -176,7 +176,7 @@ static enum step build(
 	struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index, struct part *part, struct vb_local_room *room)
 {
 	struct vb_descriptor *descriptor = &room->descriptors[room->descriptor_count];
-	uint8_t opcode = (uint8_t)(qp->transport | vb_request_opcode(wqe, index == 0, index + 1 == wqe->psn_count));
+	uint8_t opcode = (uint8_t)(qp->transport | operation_of(wqe, index == 0, index + 1 == wqe->psn_count));
 	uint32_t offset = index * VB_LOCAL_PART;
 
 	*part = (struct part){ offset, part_length(wqe, offset), VB_LOCAL_NOWHERE };

@@ -7,6 +7,7 @@
 #include "engine/flight.h"
 #include "engine/qp.h"
 #include "engine/send_queue.h"
+#include "engine/wr_kinds.h"
 
 static inline struct vb_send_wqe *head_wqe(const struct vb_qp *qp)
 {
@@ -30,7 +31,16 @@ static inline bool is_read(const struct vb_send_wqe *wqe)
 
 static inline bool is_atomic(const struct vb_send_wqe *wqe)
 {
-	return wqe->opcode == VB_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == VB_WR_ATOMIC_FETCH_AND_ADD;
+	return vb_wr_kinds[wqe->opcode].finished_by == VB_BY_VALUE;
+}
+
+/* The operation of the message's first, middle, last or only part. */
+static inline uint8_t operation_of(const struct vb_send_wqe *wqe, bool is_first, bool is_last)
+{
+	const struct vb_wr_kind *kind = &vb_wr_kinds[wqe->opcode];
+	if (is_first)
+		return is_last ? kind->forms.only : kind->forms.first;
+	return is_last ? kind->forms.last : kind->forms.middle;
 }
 
 /* Carries its eight bytes like a WRITE. IBA vol. 1, annex A19. */
@@ -42,7 +52,7 @@ static inline bool is_atomic_write(const struct vb_send_wqe *wqe)
 /* Counts and is answered like a READ of nothing. Annex A19. */
 static inline bool is_answered_by_nothing(const struct vb_send_wqe *wqe)
 {
-	return is_atomic_write(wqe) || wqe->opcode == VB_WR_FLUSH;
+	return vb_wr_kinds[wqe->opcode].finished_by == VB_BY_NOTHING;
 }
 
 /* The bytes that the work request has with it; NULL: it has entries. */
@@ -72,13 +82,12 @@ static inline uint32_t flush_word_of(const struct vb_send_wqe *wqe)
 
 static inline bool is_local(const struct vb_send_wqe *wqe)
 {
-	return wqe->opcode == VB_WR_LOCAL_INV || wqe->opcode == VB_WR_BIND_MW;
+	return vb_wr_kinds[wqe->opcode].finished_by == VB_BY_ITSELF;
 }
 
 static inline bool takes_a_receive(const struct vb_send_wqe *wqe)
 {
-	return wqe->opcode == VB_WR_SEND || wqe->opcode == VB_WR_SEND_WITH_IMM || wqe->opcode == VB_WR_SEND_WITH_INV ||
-	       wqe->opcode == VB_WR_RDMA_WRITE_WITH_IMM;
+	return vb_wr_kinds[wqe->opcode].takes_receive;
 }
 
 static inline uint32_t psn_index(const struct vb_send_wqe *wqe, uint32_t psn)
@@ -140,7 +149,7 @@ static inline struct window_cost cost_between(
 
 static inline bool needs_response(const struct vb_send_wqe *wqe)
 {
-	return is_read(wqe) || is_atomic(wqe) || is_answered_by_nothing(wqe);
+	return vb_wr_kinds[wqe->opcode].finished_by >= VB_BY_READ;
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include "engine/responder.h"
 #include "engine/scheduler.h"
 #include "engine/send_queue.h"
+#include "engine/wr_kinds.h"
 
 void vb_qp_flush_sends(struct vb_qp *qp)
 {
@@ -138,18 +139,9 @@ void vb_qp_note_access(struct vb_qp *qp, enum vb_message message, uint64_t addr,
 /* What the oldest request wanted of the peer's memory. */
 static void note_refused_access(struct vb_qp *qp)
 {
-	static const enum vb_message messages[] = {
-		[VB_WR_RDMA_WRITE] = VB_MESSAGE_WRITE,
-		[VB_WR_RDMA_WRITE_WITH_IMM] = VB_MESSAGE_WRITE,
-		[VB_WR_RDMA_READ] = VB_MESSAGE_READ,
-		[VB_WR_ATOMIC_CMP_AND_SWP] = VB_MESSAGE_ATOMIC,
-		[VB_WR_ATOMIC_FETCH_AND_ADD] = VB_MESSAGE_ATOMIC,
-		[VB_WR_FLUSH] = VB_MESSAGE_FLUSH,
-		[VB_WR_ATOMIC_WRITE] = VB_MESSAGE_ATOMIC_WRITE,
-	};
 	const struct vb_send_wqe *wqe =
 		vb_send_wqe_at(&qp->sq, atomic_load_explicit(&qp->sq.head, memory_order_relaxed));
-	vb_qp_note_access(qp, messages[wqe->opcode], wqe->remote_addr, wqe->rkey,
+	vb_qp_note_access(qp, (enum vb_message)vb_wr_kinds[wqe->opcode].message, wqe->remote_addr, wqe->rkey,
 		wqe->opcode == VB_WR_FLUSH ? wqe->flush.length : wqe->length);
 }
 

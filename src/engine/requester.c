@@ -4,6 +4,7 @@
  * UD (ud.c). IBA vol. 1, 9.7.1 to 9.7.4. */
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "engine/batch.h"
 #include "engine/congestion.h"
 #include "engine/echo.h"
 #include "engine/flight.h"
@@ -130,29 +131,6 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 
 /* ---- Sending --------------------------------------------------------------------------------------------------- */
 
-/* The forms of each kind of message, without and with what its last packet carries. */
-static const struct {
-	uint8_t only, first, middle, last;
-} forms[] = {
-	[VB_WR_SEND] = { VB_SEND_ONLY, VB_SEND_FIRST, VB_SEND_MIDDLE, VB_SEND_LAST },
-	[VB_WR_SEND_WITH_IMM] = { VB_SEND_ONLY_IMM, VB_SEND_FIRST, VB_SEND_MIDDLE, VB_SEND_LAST_IMM },
-	[VB_WR_SEND_WITH_INV] = { VB_SEND_ONLY_INV, VB_SEND_FIRST, VB_SEND_MIDDLE, VB_SEND_LAST_INV },
-	[VB_WR_RDMA_WRITE] = { VB_WRITE_ONLY, VB_WRITE_FIRST, VB_WRITE_MIDDLE, VB_WRITE_LAST },
-	[VB_WR_RDMA_WRITE_WITH_IMM] = { VB_WRITE_ONLY_IMM, VB_WRITE_FIRST, VB_WRITE_MIDDLE, VB_WRITE_LAST_IMM },
-	[VB_WR_RDMA_READ] = { VB_READ_REQUEST, VB_READ_REQUEST, VB_READ_REQUEST, VB_READ_REQUEST },
-	[VB_WR_ATOMIC_CMP_AND_SWP] = { .only = VB_CMP_SWAP },
-	[VB_WR_ATOMIC_FETCH_AND_ADD] = { .only = VB_FETCH_ADD },
-	[VB_WR_FLUSH] = { .only = VB_FLUSH },
-	[VB_WR_ATOMIC_WRITE] = { .only = VB_ATOMIC_WRITE },
-};
-
-uint8_t vb_request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool is_last)
-{
-	if (is_first)
-		return is_last ? forms[wqe->opcode].only : forms[wqe->opcode].first;
-	return is_last ? forms[wqe->opcode].last : forms[wqe->opcode].middle;
-}
-
 static void fill_extension_headers(
 	struct vb_packet *packet, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length)
 {
@@ -180,7 +158,7 @@ static void fill_extension_headers(
 static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
 {
 	bool is_first = index == 0, is_last = end == wqe->psn_count;
-	uint8_t opcode = (uint8_t)(qp->transport | vb_request_opcode(wqe, is_first, is_last));
+	uint8_t opcode = (uint8_t)(qp->transport | operation_of(wqe, is_first, is_last));
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 	const struct vb_opcode *row = &vb_opcodes[opcode];
 
@@ -335,7 +313,7 @@ uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uin
 			      false, &run))
 		return 0;
 	const uint8_t *bytes = vb_load(&run, vb_offset_of(qp, n));
-	uint8_t opcode = (uint8_t)(qp->transport | forms[wqe->opcode].middle);
+	uint8_t opcode = (uint8_t)(qp->transport | vb_wr_kinds[wqe->opcode].forms.middle);
 	for (uint32_t i = 0; i < n; i++) {
 		struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 		out->packet.psn = vb_psn_add(rq->next_psn, i);

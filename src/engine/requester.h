@@ -65,8 +65,6 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /
 uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uint32_t most, vb_time now);
 /* The work request at the cursor, of which something is to be sent, started if need be. NULL: nothing may be now. */
 struct vb_send_wqe *vb_requester_next(struct vb_qp *qp, vb_time now);
-/* The operation of the message's first, middle, last or only part. */
-uint8_t vb_request_opcode(const struct vb_send_wqe *wqe, bool is_first, bool is_last);
 /* It goes on sending, most likely: what has left need not be asked about now. */
 bool vb_requester_asks_later(const struct vb_qp *qp);
 bool vb_requester_has_work(const struct vb_qp *qp); /* something is to be sent, if windows and the like allow it */

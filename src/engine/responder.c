@@ -8,6 +8,7 @@
 #include "engine/execute.h"
 #include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/request_packet.h"
 #include "engine/responder.h"
 #include "engine/xrc.h"
 
@@ -41,12 +42,6 @@ bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet)
 	}
 }
 
-bool vb_is_answered_by_a_response(const struct vb_opcode *row)
-{
-	return row->message == VB_MESSAGE_READ || row->message == VB_MESSAGE_ATOMIC ||
-	       row->message == VB_MESSAGE_ATOMIC_WRITE || row->message == VB_MESSAGE_FLUSH;
-}
-
 /* What is a packet's own, and then the request. */
 static enum vb_verdict judge(struct vb_qp *qp, const struct vb_packet *packet, uint64_t *before)
 {
@@ -57,7 +52,9 @@ static enum vb_verdict judge(struct vb_qp *qp, const struct vb_packet *packet, u
 		return VB_BAD_LENGTH;
 	if (vb_is_answered_by_a_response(row) && !vb_responder_has_room(qp))
 		return VB_TOO_MANY_READS;
-	return vb_execute(&qp->target, packet, before);
+	struct vb_request request;
+	vb_request_of_packet(&request, packet);
+	return vb_execute(&qp->target, &request, before);
 }
 
 /* ---- Verdicts -------------------------------------------------------------------------------------------------- */
@@ -86,8 +83,10 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint64_t be
 /* A fatal NAK, which leaves although the QP is in ERR by then. */
 static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum vb_verdict verdict, vb_time now)
 {
+	struct vb_request request;
 	vb_responder_drop_resources(qp);
-	vb_execute_refusal(&qp->target, packet, verdict, now);
+	vb_request_of_packet(&request, packet);
+	vb_execute_refusal(&qp->target, &request, verdict, now);
 	vb_responder_refuse(qp, vb_outcomes[verdict].nak, packet->psn, now);
 }
 
@@ -213,7 +212,7 @@ size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *pa
 	if (qp->type != VB_QP_RC || qp->target.open != VB_MESSAGE_WRITE || vb_state(qp) == VB_QPS_ERR)
 		return 0;
 	while (taken < n && packets[taken].pkey == packets[0].pkey && is_next_middle(qp, &packets[taken]) &&
-		vb_execute_middle(&qp->target, &packets[taken])) {
+		vb_execute_middle(&qp->target, packets[taken].payload, packets[taken].payload_length)) {
 		rs->expected_psn = vb_psn_add(rs->expected_psn, 1);
 		taken++;
 	}

@@ -65,7 +65,6 @@ size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *pa
 void vb_responder_establish(struct vb_qp *qp); /* in RTR: the peer's first packet is there */
 /* Payload against the packet's place in its message. */
 bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet);
-bool vb_is_answered_by_a_response(const struct vb_opcode *row);
 void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* In ERR: true when packet was a request that this QP had refused, and is refused again. */
 bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);

@@ -3,6 +3,7 @@
  * Holds: responses leave in PSN order; an ack never overtakes the response to an earlier READ. IBA vol. 1, 9.7.5. */
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "engine/batch.h"
 #include "engine/events.h"
 #include "engine/handed_out.h"
 #include "engine/lane.h"

@@ -14,6 +14,7 @@
 #include "engine/send_queue.h"
 #include "engine/tags.h"
 #include "engine/work_count.h"
+#include "engine/wr_kinds.h"
 
 #define RETIRED_AT_ONCE 32
 
@@ -44,52 +45,27 @@ void vb_sq_deinit(struct vb_send_queue *sq)
 	sq->slots = NULL;
 }
 
-/* Which requests a transport knows: IBA vol. 1, table 38. */
-static bool opcode_allowed(enum vb_qp_type type, enum vb_wr_opcode opcode)
-{
-	switch (opcode) {
-	case VB_WR_SEND:
-	case VB_WR_SEND_WITH_IMM:
-		return type != VB_QP_XRC_RECV && (type != VB_QP_RAW || opcode == VB_WR_SEND);
-	case VB_WR_RDMA_WRITE:
-	case VB_WR_RDMA_WRITE_WITH_IMM:
-	case VB_WR_BIND_MW:
-	case VB_WR_LOCAL_INV:
-		return type != VB_QP_UD && type != VB_QP_XRC_RECV && type != VB_QP_RAW;
-	case VB_WR_RDMA_READ:
-	case VB_WR_ATOMIC_CMP_AND_SWP:
-	case VB_WR_ATOMIC_FETCH_AND_ADD:
-	case VB_WR_SEND_WITH_INV:
-		return type == VB_QP_RC || type == VB_QP_XRC_SEND;
-	case VB_WR_FLUSH:
-	case VB_WR_ATOMIC_WRITE:
-		return type == VB_QP_RC;
-	}
-	return false;
-}
-
-static bool is_atomic(enum vb_wr_opcode opcode)
-{
-	return opcode == VB_WR_ATOMIC_CMP_AND_SWP || opcode == VB_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-static bool carries_payload(enum vb_wr_opcode opcode)
-{
-	return opcode <= VB_WR_SEND_WITH_IMM || opcode == VB_WR_SEND_WITH_INV || opcode == VB_WR_ATOMIC_WRITE;
-}
-
 /* An ATOMIC WRITE whose eight bytes came with the request. */
 static bool has_value(const struct vb_send_wr *wr)
 {
 	return wr->opcode == VB_WR_ATOMIC_WRITE && wr->sge_count == 0 && !(wr->flags & VB_SEND_INLINE);
 }
 
+/* The kind takes what the request brings. */
+static bool form_is_right(const struct vb_qp *qp, const struct vb_wr_kind *kind, const struct vb_send_wr *wr)
+{
+	if (qp->type == VB_QP_UD && !wr->av)
+		return false;
+	return wr->flags & VB_SEND_INLINE ? kind->has_payload : wr->sge_count <= qp->sq.max_sge;
+}
+
 static int message_length(const struct vb_qp *qp, const struct vb_send_wr *wr, uint64_t *length)
 {
+	const struct vb_wr_kind *kind = &vb_wr_kinds[wr->opcode];
 	*length = 0;
-	if (wr->opcode == VB_WR_LOCAL_INV || wr->opcode == VB_WR_BIND_MW || wr->opcode == VB_WR_FLUSH)
+	if (kind->finished_by == VB_BY_ITSELF || kind->message == VB_MESSAGE_FLUSH)
 		return 0;
-	if ((wr->flags & VB_SEND_INLINE) ? !carries_payload(wr->opcode) : wr->sge_count > qp->sq.max_sge)
+	if (!form_is_right(qp, kind, wr))
 		return -EINVAL;
 	for (uint32_t i = 0; i < wr->sge_count; i++)
 		*length += wr->sges[i].length;
@@ -99,11 +75,7 @@ static int message_length(const struct vb_qp *qp, const struct vb_send_wr *wr, u
 		return -EINVAL;
 	if (has_value(wr))
 		*length = 8;
-	if ((is_atomic(wr->opcode) || wr->opcode == VB_WR_ATOMIC_WRITE) && *length != 8)
-		return -EINVAL;
-	if (qp->type == VB_QP_UD && !wr->av)
-		return -EINVAL;
-	return 0;
+	return kind->has_eight_bytes && *length != 8 ? -EINVAL : 0;
 }
 
 static void copy_inline(struct vb_send_wqe *wqe, const struct vb_send_wr *wr)
@@ -120,7 +92,7 @@ static void copy_inline(struct vb_send_wqe *wqe, const struct vb_send_wr *wr)
 
 static void fill_by_opcode(struct vb_qp *qp, struct vb_send_wqe *wqe, const struct vb_send_wr *wr)
 {
-	if (is_atomic(wr->opcode) || wr->opcode == VB_WR_ATOMIC_WRITE) {
+	if (vb_wr_kinds[wr->opcode].has_eight_bytes) {
 		wqe->atomic.compare_add = wr->compare_add;
 		wqe->atomic.swap = wr->swap;
 	} else if (wr->opcode == VB_WR_FLUSH) {
@@ -150,7 +122,7 @@ void vb_sq_begin(struct vb_qp *qp)
 
 int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
 {
-	if (vb_state(qp) < VB_QPS_RTS || !qp->send_cq || !opcode_allowed(qp->type, wr->opcode))
+	if (vb_state(qp) < VB_QPS_RTS || !qp->send_cq || !vb_wr_is_allowed(qp->type, wr->opcode))
 		return -EINVAL;
 	return vb_sq_stage(qp, wr);
 }
@@ -158,6 +130,7 @@ int vb_sq_put(struct vb_qp *qp, const struct vb_send_wr *wr)
 int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr)
 {
 	struct vb_send_queue *sq = &qp->sq;
+	bool has_payload = vb_wr_kinds[wr->opcode].has_payload;
 	uint64_t length;
 
 	int error = message_length(qp, wr, &length);
@@ -179,12 +152,12 @@ int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr)
 	wqe->srqn = wr->remote_srqn & VB_SRQN_MASK;
 	wqe->remote_addr = wr->remote_addr;
 	fill_by_opcode(qp, wqe, wr);
-	if (!carries_payload(wr->opcode))
+	if (!has_payload)
 		wqe->flags &= (uint8_t)~VB_SEND_INLINE;
 	if (wqe->flags & VB_SEND_INLINE) {
 		copy_inline(wqe, wr);
 	} else {
-		wqe->sge_count = (uint8_t)(length || carries_payload(wr->opcode) ? wr->sge_count : 0);
+		wqe->sge_count = (uint8_t)(length || has_payload ? wr->sge_count : 0);
 		for (uint32_t i = 0; i < wqe->sge_count; i++)
 			wqe->sges[i] = wr->sges[i];
 	}
@@ -342,42 +315,11 @@ void vb_lane_answer_doorbells(struct vb_lane *lane)
 
 /* ---- Retirement ------------------------------------------------------------------------------------------------ */
 
-static uint32_t wc_opcode(uint8_t opcode)
+static void count_sent(struct vb_qp *qp, const struct vb_send_wqe *wqe, enum vb_wc_status status)
 {
-	switch ((enum vb_wr_opcode)opcode) {
-	case VB_WR_RDMA_WRITE:
-	case VB_WR_RDMA_WRITE_WITH_IMM:
-		return VB_WC_RDMA_WRITE;
-	case VB_WR_RDMA_READ:
-		return VB_WC_RDMA_READ;
-	case VB_WR_ATOMIC_CMP_AND_SWP:
-		return VB_WC_COMP_SWAP;
-	case VB_WR_ATOMIC_FETCH_AND_ADD:
-		return VB_WC_FETCH_ADD;
-	case VB_WR_FLUSH:
-		return VB_WC_FLUSH;
-	case VB_WR_ATOMIC_WRITE:
-		return VB_WC_ATOMIC_WRITE;
-	case VB_WR_LOCAL_INV:
-		return VB_WC_LOCAL_INV;
-	case VB_WR_BIND_MW:
-		return VB_WC_BIND_MW;
-	case VB_WR_SEND:
-	case VB_WR_SEND_WITH_IMM:
-	case VB_WR_SEND_WITH_INV:
-		break;
-	}
-	return VB_WC_SEND;
-}
-
-static void count_sent(struct vb_qp *qp, enum vb_wc_opcode opcode, enum vb_wc_status status, uint32_t bytes)
-{
-	if (opcode == VB_WC_SEND)
-		vb_count_work(qp, VB_COUNTED_SEND, status, bytes);
-	else if (opcode == VB_WC_RDMA_WRITE)
-		vb_count_work(qp, VB_COUNTED_WRITE, status, bytes);
-	else if (opcode == VB_WC_RDMA_READ)
-		vb_count_work(qp, VB_COUNTED_READ, status, bytes);
+	uint8_t counted = vb_wr_kinds[wqe->opcode].counted;
+	if (counted)
+		vb_count_work(qp, (enum vb_counted)__builtin_ctz(counted), status, wqe->length);
 }
 
 /* Field by field, each once: what is put together first and copied then waits for its own stores. */
@@ -387,7 +329,7 @@ static void fill_completion(
 	bool has_cause = status != VB_WC_SUCCESS && status != VB_WC_WR_FLUSH_ERR;
 	wc->wr_id = wqe->wr_id;
 	wc->status = status;
-	wc->opcode = wc_opcode(wqe->opcode);
+	wc->opcode = vb_wr_kinds[wqe->opcode].wc_opcode;
 	wc->vendor_err = has_cause ? qp->cause.kind : 0;
 	wc->byte_len = wqe->length;
 	wc->imm_or_inv = 0;
@@ -418,7 +360,7 @@ static void retire_oldest(struct vb_qp *qp, enum vb_wc_status status)
 		fill_completion(wc, qp, wqe, status, head + 1);
 	atomic_store_explicit(&qp->sq.head, head + 1, memory_order_release);
 	if (qp->counts)
-		count_sent(qp, wc_opcode(wqe->opcode), status, wqe->length);
+		count_sent(qp, wqe, status);
 	if (wc == &fetched)
 		vb_tags_fetched(qp, &fetched);
 }

@@ -161,14 +161,14 @@ struct header {
 };
 
 /* TAG_NONE also for a FIN, which is the program's, and for what is no header. A rendezvous request is one packet. */
-static struct header read_header(const struct vb_packet *packet)
+static struct header read_header(const struct vb_request *request)
 {
-	const uint8_t *at = packet->payload;
+	const uint8_t *at = request->payload;
 	struct header header = { .opcode = TAG_NONE };
-	bool is_only = vb_packet_row(packet)->place == VB_ONLY;
-	if (!at || packet->payload_length < VB_TAG_HEADER)
+	bool is_only = request->row->place == VB_ONLY;
+	if (!at || request->payload_length < VB_TAG_HEADER)
 		return header;
-	if (at[0] == TAG_RENDEZVOUS && is_only && packet->payload_length >= VB_TAG_REQUEST) {
+	if (at[0] == TAG_RENDEZVOUS && is_only && request->payload_length >= VB_TAG_REQUEST) {
 		header.opcode = TAG_RENDEZVOUS;
 		header.va = vb_load_be64(at + 16);
 		header.rkey = vb_load_be32(at + 24);
@@ -211,7 +211,7 @@ static void tell_match(struct vb_qp *qp, uint64_t wr_id, const struct header *he
 /* ---- Eager messages ---------------------------------------------------------------------------------------------- */
 
 static enum vb_tag_outcome eager(
-	struct vb_qp *qp, struct entry *entry, const struct header *header, const struct vb_packet *packet)
+	struct vb_qp *qp, struct entry *entry, const struct header *header, const struct vb_request *request)
 {
 	struct vb_tagged *tagged = &qp->target.tagged;
 	uint64_t wr_id = entry->wr_id;
@@ -219,7 +219,7 @@ static enum vb_tag_outcome eager(
 	*tagged = (struct vb_tagged){
 		.wc_opcode = VB_WC_TM_RECV, .wc_flags = VB_WC_TM_DATA_VALID, .skip = VB_TAG_HEADER
 	};
-	if (vb_packet_row(packet)->place == VB_ONLY) {
+	if (request->row->place == VB_ONLY) {
 		tagged->wc_flags |= VB_WC_TM_MATCH;
 		tagged->tag = header->tag;
 		tagged->priv = header->priv;
@@ -229,23 +229,21 @@ static enum vb_tag_outcome eager(
 	return VB_TAG_GOES_ON;
 }
 
-void vb_tags_complete(struct vb_qp *qp, const struct vb_packet *last)
+void vb_tags_complete(struct vb_qp *qp, const struct vb_request *last)
 {
 	const struct vb_tagged *tagged = &qp->target.tagged;
-	const struct vb_opcode *row = vb_packet_row(last);
+	const struct vb_opcode *row = last->row;
 	struct vb_wc wc = {
 		.status = VB_WC_SUCCESS,
 		.opcode = tagged->wc_opcode,
 		.byte_len = qp->target.received,
 		.src_qpn = qp->attr.dest_qpn,
 		.flags = tagged->wc_flags | (row->has_imm ? VB_WC_WITH_IMM : 0) | (row->has_inv ? VB_WC_WITH_INV : 0),
-		.imm_or_inv = row->has_imm   ? last->imm
-			      : row->has_inv ? last->inv_rkey
-					     : 0,
+		.imm_or_inv = row->has_imm || row->has_inv ? last->imm_or_inv : 0,
 		.tm_tag = tagged->tag,
 		.tm_priv = tagged->priv,
 	};
-	vb_complete_recv(&qp->target, &wc, last->solicited);
+	vb_complete_recv(&qp->target, &wc, last->is_solicited);
 }
 
 /* ---- Rendezvous -------------------------------------------------------------------------------------------------- */
@@ -296,12 +294,12 @@ void vb_tags_fetched(struct vb_qp *qp, struct vb_wc *wc)
 
 /* The buffer is too small, or the QP cannot READ: the program gets the headers in the buffer, and fetches itself. */
 static enum vb_tag_outcome hand_over(
-	struct vb_qp *qp, struct entry *entry, const struct header *header, const struct vb_packet *packet)
+	struct vb_qp *qp, struct entry *entry, const struct header *header, const struct vb_request *request)
 {
 	take_entry(qp, entry);
 	const struct vb_recv_wqe *recv = qp->target.recv;
 	uint32_t length = recv->length < VB_TAG_REQUEST ? recv->length : VB_TAG_REQUEST;
-	if (!vb_recv_scatter(&qp->target, 0, packet->payload, length, true))
+	if (!vb_recv_scatter(&qp->target, 0, request->payload, length, true))
 		return VB_TAG_BAD_BUFFER;
 	vb_recv_done(&qp->target);
 	tell_match(qp, recv->wr_id, header, &(struct vb_wc){ .status = VB_WC_TM_RNDV_INCOMPLETE, .byte_len = length });
@@ -309,12 +307,12 @@ static enum vb_tag_outcome hand_over(
 }
 
 static enum vb_tag_outcome rendezvous(
-	struct vb_qp *qp, struct entry *entry, const struct header *header, const struct vb_packet *packet)
+	struct vb_qp *qp, struct entry *entry, const struct header *header, const struct vb_request *request)
 {
 	uint64_t wr_id = entry->wr_id;
 	if (!can_fetch(qp, entry, header))
-		return hand_over(qp, entry, header, packet);
-	if (!fetch(qp, entry, header, packet->payload))
+		return hand_over(qp, entry, header, request);
+	if (!fetch(qp, entry, header, request->payload))
 		return VB_TAG_NOT_READY;
 	release(qp->srq->tags, entry);
 	tell_match(qp, wr_id, header, &(struct vb_wc){ .status = VB_WC_SUCCESS, .byte_len = header->length });
@@ -334,19 +332,20 @@ static enum vb_tag_outcome unmatched(struct vb_qp *qp, bool is_tagged)
 	return VB_TAG_GOES_ON;
 }
 
-static enum vb_tag_outcome open_locked(struct vb_qp *qp, const struct vb_packet *packet)
+static enum vb_tag_outcome open_locked(struct vb_qp *qp, const struct vb_request *request)
 {
-	struct header header = read_header(packet);
+	struct header header = read_header(request);
 	struct entry *entry = header.opcode == TAG_NONE ? NULL : find_locked(qp->srq->tags, header.tag);
 	if (!entry)
 		return unmatched(qp, header.opcode != TAG_NONE);
-	return header.opcode == TAG_EAGER ? eager(qp, entry, &header, packet) : rendezvous(qp, entry, &header, packet);
+	return header.opcode == TAG_EAGER ? eager(qp, entry, &header, request)
+					  : rendezvous(qp, entry, &header, request);
 }
 
-enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_packet *packet)
+enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_request *request)
 {
 	vb_lock_take(&qp->srq->tags->lock);
-	enum vb_tag_outcome outcome = open_locked(qp, packet);
+	enum vb_tag_outcome outcome = open_locked(qp, request);
 	vb_lock_release(&qp->srq->tags->lock);
 	return outcome;
 }

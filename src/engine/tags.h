@@ -38,6 +38,7 @@ int vb_srq_tag_op(struct vb_lane *lane, struct vb_srq *srq, struct vb_tag_op *op
 /* The engine's own. */
 
 struct vb_tags;
+struct vb_request;
 void vb_tags_check(struct vb_tags *tags);
 struct vb_tags *vb_tags_create(uint32_t capacity); /* free() it */
 enum vb_tag_outcome {
@@ -46,9 +47,9 @@ enum vb_tag_outcome {
 	VB_TAG_NOT_READY,  /* no receive, or no room to fetch: nothing has changed */
 	VB_TAG_BAD_BUFFER, /* the entry's, now target.recv, is no memory */
 };
-/* The first packet of a message to an SRQ with tags. */
-enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_packet *packet);
-void vb_tags_complete(struct vb_qp *qp, const struct vb_packet *last);
+/* The first part of a message to an SRQ with tags. */
+enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_request *request);
+void vb_tags_complete(struct vb_qp *qp, const struct vb_request *last);
 void vb_tags_fetched(struct vb_qp *qp, struct vb_wc *wc); /* a work request of its QP's send queue */
 
 #endif

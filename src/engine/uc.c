@@ -4,6 +4,7 @@
 #include "engine/execute.h"
 #include "engine/lane.h"
 #include "engine/qp.h"
+#include "engine/request_packet.h"
 #include "engine/responder.h"
 #include "engine/uc.h"
 
@@ -14,7 +15,7 @@ static void discard(struct vb_qp *qp, enum vb_counter reason)
 	qp->responder.uc_discarding = true; /* up to the next First or Only */
 }
 
-void vb_uc_conclude(struct vb_qp *qp, const struct vb_packet *packet, enum vb_verdict verdict, vb_time now)
+void vb_uc_conclude(struct vb_qp *qp, const struct vb_request *request, enum vb_verdict verdict, vb_time now)
 {
 	switch (verdict) {
 	case VB_EXECUTED:
@@ -27,7 +28,7 @@ void vb_uc_conclude(struct vb_qp *qp, const struct vb_packet *packet, enum vb_ve
 		break;
 	case VB_RECV_TOO_SHORT:
 	case VB_BAD_RECV_SGE:
-		vb_execute_refusal(&qp->target, packet, verdict, now);
+		vb_execute_refusal(&qp->target, request, verdict, now);
 		break;
 	default:
 		discard(qp, VB_DROP_UC_ACCESS);
@@ -35,25 +36,24 @@ void vb_uc_conclude(struct vb_qp *qp, const struct vb_packet *packet, enum vb_ve
 	}
 }
 
-/* Whether the packet is of the message that is open. One that begins a message does so afresh, whatever its PSN: what
- * was open is abandoned. */
-static bool is_in_sequence(struct vb_qp *qp, const struct vb_packet *packet)
+/* True when the part continues the open message. One that begins a message does so afresh, whatever its PSN, and
+ * abandons the open one. */
+static bool is_in_sequence(struct vb_qp *qp, uint32_t psn, const struct vb_opcode *row)
 {
 	struct vb_responder *rs = &qp->responder;
-	const struct vb_opcode *row = vb_packet_row(packet);
 	uint32_t expected_psn = rs->expected_psn;
-	rs->expected_psn = vb_psn_add(packet->psn, 1);
-	if (row->place == VB_FIRST || row->place == VB_ONLY) {
+	rs->expected_psn = vb_psn_add(psn, 1);
+	if (vb_begins_message(row)) {
 		rs->uc_discarding = false;
 		return true;
 	}
-	return !rs->uc_discarding && packet->psn == expected_psn && qp->target.open == row->message;
+	return !rs->uc_discarding && psn == expected_psn && qp->target.open == row->message;
 }
 
-bool vb_uc_expects(struct vb_qp *qp, const struct vb_packet *packet)
+bool vb_uc_expects(struct vb_qp *qp, uint32_t psn, const struct vb_opcode *row)
 {
 	vb_responder_establish(qp);
-	if (is_in_sequence(qp, packet))
+	if (is_in_sequence(qp, psn, row))
 		return true;
 	discard(qp, VB_DROP_UC_SEQUENCE);
 	return false;
@@ -61,10 +61,13 @@ bool vb_uc_expects(struct vb_qp *qp, const struct vb_packet *packet)
 
 void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
-	if (!vb_uc_expects(qp, packet))
+	struct vb_request request;
+	if (!vb_uc_expects(qp, packet->psn, vb_packet_row(packet)))
 		return;
-	if (!vb_payload_is_right(qp, packet))
+	if (!vb_payload_is_right(qp, packet)) {
 		discard(qp, VB_DROP_LENGTH);
-	else
-		vb_uc_conclude(qp, packet, vb_execute(&qp->target, packet, NULL), now);
+		return;
+	}
+	vb_request_of_packet(&request, packet);
+	vb_uc_conclude(qp, &request, vb_execute(&qp->target, &request, NULL), now);
 }

@@ -2,6 +2,7 @@
  * acknowledged; what does not fit is dropped and counted, never an error of the QP.
  * Not here: which QPs a multicast packet is for (mcast.c). IBA vol. 1, 9.8.3. */
 #include "base/bytes.h"
+#include "engine/batch.h"
 #include "engine/echo.h"
 #include "engine/events.h"
 #include "engine/execute.h"

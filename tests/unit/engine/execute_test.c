@@ -2,6 +2,7 @@
  * PSNs and acks know nothing of it. What packets do is tests/script/responder, errors and datagram. */
 #include <errno.h>
 #include <string.h>
+#include "request.h"
 #include "rig.h"
 
 enum { REMOTE = 4096, RECEIVE = 32768, LARGE = 20000 };
@@ -63,10 +64,16 @@ static struct vb_wc completion(struct scene *s)
 	return wc;
 }
 
+static enum vb_verdict executed_before(struct scene *s, const struct vb_packet *packet, uint64_t *before)
+{
+	struct vb_request request = request_of(packet);
+	return vb_execute(s->target, &request, before);
+}
+
 static enum vb_verdict executed(struct scene *s, const struct vb_packet *request)
 {
 	uint64_t before;
-	return vb_execute(s->target, request, &before);
+	return executed_before(s, request, &before);
 }
 
 /* A message of its own is one request, however long: the path MTU is the packets'. */
@@ -163,11 +170,11 @@ static void atomic__says_what_was_there(void **state)
 	struct vb_packet swap = {
 		.opcode = VB_RC | VB_CMP_SWAP, .va = 8, .rkey = vb_mr_key(mr), .compare = 42, .swap_add = 7
 	};
-	assert_int_equal(vb_execute(s->target, &add, &before), VB_NOT_PERMITTED);
+	assert_int_equal(executed_before(s, &add, &before), VB_NOT_PERMITTED);
 	s->qp->attr.access = VB_ACCESS_REMOTE_ATOMIC;
-	assert_int_equal(vb_execute(s->target, &add, &before), VB_EXECUTED);
+	assert_int_equal(executed_before(s, &add, &before), VB_EXECUTED);
 	assert_int_equal(before, 40);
-	assert_int_equal(vb_execute(s->target, &swap, &before), VB_EXECUTED);
+	assert_int_equal(executed_before(s, &swap, &before), VB_EXECUTED);
 	assert_int_equal(before, 42);
 	assert_int_equal(word, 7);
 	assert_int_equal(vb_mr_invalidate(mr), 0);
@@ -205,13 +212,19 @@ static void datagram__lies_behind_its_head(void **state)
 	close_scene(s);
 }
 
+static void refuse(struct scene *s, const struct vb_packet *packet, enum vb_verdict verdict)
+{
+	struct vb_request request = request_of(packet);
+	vb_execute_refusal(s->target, &request, verdict, s->rig->now);
+}
+
 static void refusal__completes_the_receive_in_hand_in_error(void **state)
 {
 	struct scene *s = open_scene();
 	struct vb_packet request = send_of(s, 200);
 	post_receive(s, 199);
 	assert_int_equal(executed(s, &request), VB_RECV_TOO_SHORT);
-	vb_execute_refusal(s->target, &request, VB_RECV_TOO_SHORT, s->rig->now);
+	refuse(s, &request, VB_RECV_TOO_SHORT);
 	assert_int_equal(completion(s).status, VB_WC_LOC_LEN_ERR);
 	assert_int_equal(vb_qp_state(s->qp), VB_QPS_ERR);
 	close_scene(s);
@@ -226,7 +239,7 @@ static void refusal__without_a_receive_is_an_event_that_says_what_was_wanted(voi
 	while (vb_lane_next_event(s->rig->lane, &event))
 		;
 	request.rkey = 1;
-	vb_execute_refusal(s->target, &request, VB_BAD_RKEY, s->rig->now);
+	refuse(s, &request, VB_BAD_RKEY);
 	assert_true(vb_lane_next_event(s->rig->lane, &event));
 	assert_int_equal(event.kind, VB_EVENT_QP_ACCESS_ERR);
 	vb_qp_cause(s->qp, &cause);

@@ -2,6 +2,7 @@
  * alone. */
 #include <string.h>
 #include "device.h"
+#include "request.h"
 #include "rig.h"
 
 static const uint8_t payload[64] = "Sixty-four bytes, of which these are the first and the last.";
@@ -197,9 +198,10 @@ static void own_kind__has_atomics_of_its_own(void **state)
 		.opcode = VB_CMP_SWAP, .va = FAR + 16, .rkey = vb_mr_key(s.mr), .compare = 5, .swap_add = 9
 	};
 	s.qp->attr.access = VB_ACCESS_REMOTE_ATOMIC;
-	assert_int_equal(vb_execute(&s.qp->target, &add, &before), VB_EXECUTED);
+	struct vb_request requests[] = { request_of(&add), request_of(&swap) };
+	assert_int_equal(vb_execute(&s.qp->target, &requests[0], &before), VB_EXECUTED);
 	assert_int_equal(before, 0);
-	assert_int_equal(vb_execute(&s.qp->target, &swap, &before), VB_EXECUTED);
+	assert_int_equal(vb_execute(&s.qp->target, &requests[1], &before), VB_EXECUTED);
 	assert_int_equal(before, 5);
 	memcpy(&before, far_load((void *)(FAR + 16), 8), 8);
 	assert_int_equal(before, 9);
