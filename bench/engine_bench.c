@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "engine/local.h"
+#include "local/local.h"
 #include "engine/nic.h"
 
 #define DEPTH    16

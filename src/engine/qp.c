@@ -2,41 +2,22 @@
  * Not here: the states between (qp_modify.c), how it fails (qp_failure.c). IBA vol. 1, 10.2. */
 #include <errno.h>
 #include <stdlib.h>
-#include "engine/congestion.h"
-#include "engine/echo.h"
-#include "engine/events.h"
-#include "engine/execute.h"
-#include "engine/flight.h"
-#include "engine/handed_out.h"
-#include "engine/kept.h"
-#include "engine/lane.h"
-#include "engine/memory.h"
+#include <string.h>
+#include "base/invariant.h"
+#include "core/execute.h"
+#include "core/events.h"
+#include "core/handed_out.h"
+#include "core/kept.h"
+#include "core/lane.h"
+#include "core/memory.h"
+#include "core/qp_state.h"
+#include "core/queues.h"
+#include "core/responder.h"
+#include "core/tags.h"
+#include "core/xrc.h"
+#include "engine/nic.h"
 #include "engine/qp.h"
-#include "engine/qp_state.h"
-#include "engine/queues.h"
-#include "engine/responder.h"
-#include "engine/scheduler.h"
-#include "engine/send_queue.h"
-#include "engine/tags.h"
-#include "engine/ud.h"
-#include "engine/xrc.h"
-
-static enum vb_transport transport_of(enum vb_qp_type type)
-{
-	switch (type) {
-	case VB_QP_RC:
-		return VB_RC;
-	case VB_QP_UC:
-		return VB_UC;
-	case VB_QP_UD:
-	case VB_QP_RAW: /* no packet is for it */
-		return VB_UD;
-	case VB_QP_XRC_SEND:
-	case VB_QP_XRC_RECV:
-		return VB_XRC;
-	}
-	return VB_RC;
-}
+#include "engine/transports.h"
 
 /* XRC SRQs are for no QP of their own; tags take a send queue that can READ into the SRQ's memory. */
 static bool takes_srq(const struct vb_qp_config *config)
@@ -128,19 +109,15 @@ static int make_queues(struct vb_qp *qp, struct vb_qp_config *config)
 static void init_links(struct vb_qp *qp)
 {
 	vb_list_init(&qp->ready_link);
-	vb_list_init(&qp->ack_link);
-	vb_flight_init(qp);
-	vb_congestion_init(qp);
-	vb_local_init(qp);
-	vb_kept_init(qp);
-	vb_list_init(&qp->condemned_link);
+	vb_list_init(&qp->wait_link);
+	vb_list_init(&qp->failing_link);
 	vb_list_init(&qp->leaving_link);
-	vb_list_init(&qp->mcast);
 	vb_list_init(&qp->xrcd_link);
 	vb_list_init(&qp->notice.link);
 	atomic_init(&qp->notice.pending, 0);
 	qp->notice.of = VB_NOTICE_OF_QP;
 	vb_timer_init(&qp->timer);
+	vb_kept_init(qp);
 }
 
 void vb_qp_free(struct vb_qp *qp)
@@ -150,9 +127,7 @@ void vb_qp_free(struct vb_qp *qp)
 	if (!qp->srq)
 		vb_recv_ring_deinit(&qp->rq);
 	free(qp->target.srq_copy);
-	free(qp->responder.resources);
-	free(qp->requester.echo);
-	free(qp->spread);
+	vb_roce_qp_deinit(qp);
 	free(qp->counts);
 	free(qp);
 }
@@ -188,20 +163,14 @@ static void let_go(struct vb_qp *qp)
 		atomic_fetch_sub(&qp->srq->users, 1);
 }
 
-int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **created)
+static void fill(struct vb_qp *qp, const struct vb_qp_config *config)
 {
-	int error = check_config(config);
-	if (error)
-		return error;
-	struct vb_qp *qp = aligned_alloc(VB_CACHE_LINE, sizeof(*qp));
-	if (!qp)
-		return -ENOMEM;
-	memset(qp, 0, sizeof(*qp));
-	qp->lane = lane;
 	qp->pd = config->xrcd ? &config->xrcd->nowhere : config->pd;
 	qp->type = config->type;
-	qp->transport = transport_of(config->type);
-	qp->is_reliable = qp->transport == VB_RC || qp->transport == VB_XRC;
+	qp->transport = vb_transport_of(config->type, vb_roce_lane_of(qp)->config.restarts_messages);
+	qp->way = qp->transport;
+	qp->service = qp->transport->service;
+	qp->is_reliable = qp->transport->is_reliable;
 	qp->signal_all = config->signal_all;
 	qp->srq = config->srq;
 	qp->send_cq = vb_has_tags(qp) ? NULL : config->send_cq;
@@ -211,12 +180,34 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	qp->mtu = VB_MAX_MTU;
 	qp->target = (struct vb_target){ .qp = qp, .pd = qp->pd, .srq = qp->srq, .cq = qp->recv_cq };
 	atomic_init(&qp->state, VB_QPS_RESET);
+}
+
+static struct vb_qp *allocate(struct vb_lane *lane, const struct vb_qp_config *config)
+{
+	struct vb_whole_qp *whole = aligned_alloc(VB_CACHE_LINE, sizeof(*whole));
+	if (!whole)
+		return NULL;
+	struct vb_qp *qp = &whole->roce.qp;
+	memset(whole, 0, sizeof(*whole));
+	qp->lane = lane;
+	fill(qp, config);
 	init_links(qp);
+	vb_local_init(qp, &whole->local);
+	return qp;
+}
+
+int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **created)
+{
+	int error = check_config(config);
+	if (error)
+		return error;
+	struct vb_qp *qp = allocate(lane, config);
+	if (!qp)
+		return -ENOMEM;
 	error = make_queues(qp, config);
+	int wire = vb_roce_qp_init(qp);
 	if (!error)
-		error = vb_timers_reserve(&lane->timers, lane->timers.count + lane->qp_count + 1); /* some were left */
-	if (!error)
-		error = vb_timers_reserve(&lane->congestion_timers, lane->qp_count + 1);
+		error = wire;
 	if (!error)
 		error = vb_lane_add_qp(lane, qp, config->number);
 	if (error) {
@@ -227,25 +218,14 @@ int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp
 	vb_kept_join(qp);
 	qp->flow = (uint16_t)(0xC000 | ((qp->qpn * 0x61C88647u) >> 18));
 	hold(qp);
+	assert(vb_lane_find_qp(lane, qp->qpn) == qp);
 	*created = qp;
 	return 0;
 }
 
-static bool receives_datagrams(const struct vb_qp *qp, enum vb_qp_state state)
-{
-	return qp->type == VB_QP_UD && state >= VB_QPS_RTR && state != VB_QPS_ERR;
-}
-
-void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state state)
-{
-	qp->lane->datagram_receivers += (uint32_t)receives_datagrams(qp, state) - receives_datagrams(qp, vb_state(qp));
-	atomic_store(&qp->state, state);
-}
-
 static void leave_peer(struct vb_qp *qp)
 {
-	vb_flight_stop(qp);
-	vb_congestion_end(qp);
+	vb_roce_leave(qp);
 	vb_local_leave(qp);
 	vb_flight_turn_to(qp, NULL);
 }
@@ -260,6 +240,16 @@ static void forget_completions(struct vb_qp *qp)
 		vb_cq_forget_qp(qp->recv_cq, qp->qpn);
 }
 
+static void leave(struct vb_qp *qp)
+{
+	if (vb_lane_handed_out(qp->lane) == 0) {
+		vb_qp_free(qp);
+		return;
+	}
+	qp->leaving_mark = vb_lane_mark(qp->lane);
+	vb_list_add_tail(&qp->lane->leaving, &qp->leaving_link);
+}
+
 int vb_qp_destroy(struct vb_qp *qp)
 {
 	struct vb_lane *lane = qp->lane;
@@ -267,25 +257,19 @@ int vb_qp_destroy(struct vb_qp *qp)
 	if (atomic_load(&qp->doorbell_rung) || atomic_load(&qp->flush_rung))
 		vb_lane_answer_doorbells(lane); /* none of this QP hangs in the stack any more */
 	vb_lane_reap(lane);
-	vb_unschedule(qp);
+	vb_roce_unschedule(qp);
 	leave_peer(qp);
-	while (!vb_list_empty(&qp->mcast)) {
-		struct vb_mcast_attachment *attachment =
-			vb_container_of(qp->mcast.next, struct vb_mcast_attachment, qp_link);
-		struct vb_gid gid = attachment->gid;
-		vb_qp_detach_mcast(qp, &gid);
-	}
 	vb_timer_remove(&lane->timers, &qp->timer);
 	vb_notice_forget(&qp->notice);
-	vb_echo_forget(qp);
-	vb_unschedule(qp);
+	vb_roce_forget(qp);
 	forget_completions(qp);
 	vb_kept_leave(qp);
-	lane->datagram_receivers -= receives_datagrams(qp, vb_state(qp));
+	vb_qp_set_state(qp, VB_QPS_RESET);
 	vb_lane_remove_qp(lane, qp);
 	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
 	let_go(qp);
-	vb_qp_leave(qp);
+	assert(!vb_is_failing(qp) && !vb_list_linked(&qp->wait_link) && !qp->neighbour);
+	leave(qp);
 	return 0;
 }
 
@@ -298,7 +282,7 @@ void vb_qp_leave_timer(struct vb_qp *qp, struct vb_timer *heir)
 /* Work requests are forgotten without a completion. */
 void vb_qp_clear(struct vb_qp *qp)
 {
-	vb_unschedule(qp);
+	vb_roce_unschedule(qp);
 	vb_timer_cancel(&qp->timer);
 	leave_peer(qp);
 	vb_handed_out_disown(qp);
@@ -311,7 +295,7 @@ void vb_qp_clear(struct vb_qp *qp)
 	vb_lock_release(&qp->sq.lock);
 	while (!qp->srq && vb_recv_ring_peek(&qp->rq))
 		vb_recv_ring_pop(&qp->rq);
-	free(qp->requester.echo);
+	vb_roce_clear(qp);
 	memset(&qp->requester, 0, sizeof(qp->requester));
 	qp->requester.cursor = atomic_load(&qp->sq.head);
 	memset(&qp->attr, 0, sizeof(qp->attr));

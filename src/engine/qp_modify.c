@@ -1,14 +1,12 @@
 /* Modify: the attributes of a QP, and what it takes to go from state to state. Which transition needs which attribute
  * is the table in qp_state.c. IBA vol. 1, 10.3. */
 #include <errno.h>
-#include "engine/flight.h"
-#include "engine/lane.h"
-#include "engine/peers.h"
+#include "core/lane.h"
+#include "core/qp_state.h"
+#include "core/responder.h"
+#include "engine/nic.h"
 #include "engine/qp.h"
-#include "engine/qp_state.h"
-#include "engine/requester.h"
-#include "engine/responder.h"
-#include "engine/scheduler.h"
+#include "roce/peers.h"
 
 static int check_values(const struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
 {
@@ -69,19 +67,6 @@ static void copy_attributes(struct vb_qp_attr *to, const struct vb_qp_attr *from
 		to->notify_drained = from->notify_drained;
 }
 
-/* All packets of a message but the last are full, and the last asks for an ack in any case: so many packets are so many
- * bytes. */
-static void set_mtu(struct vb_qp *qp, uint32_t mtu)
-{
-	const struct vb_lane_config *config = &qp->lane->config;
-	uint64_t packets = (uint64_t)config->acks.every_packets * (mtu + config->packet_overhead);
-	uint64_t bytes =
-		config->acks.every_bytes < VB_MAX_MESSAGE_BYTES ? config->acks.every_bytes : VB_MAX_MESSAGE_BYTES;
-	qp->mtu = mtu;
-	qp->overhead = (uint16_t)config->packet_overhead;
-	qp->ask_every = (uint32_t)(packets < bytes ? packets : bytes);
-}
-
 /* Linux's rule, symmetric in the two QPNs, so that both directions hash alike: rocev2 1.5. */
 static uint16_t flow_of(const struct vb_qp *qp)
 {
@@ -99,9 +84,9 @@ static uint16_t flow_of(const struct vb_qp *qp)
 static int find_peer(struct vb_qp *qp)
 {
 	struct vb_peer *peer;
-	if (qp->lane->config.cnps.scope == VB_CNP_PER_DESTINATION) {
-		qp->destination = vb_peer_know(qp->lane, &qp->attr.av.dgid, 0);
-		if (!qp->destination)
+	if (vb_roce_lane_of(qp)->config.cnps.scope == VB_CNP_PER_DESTINATION) {
+		vb_roce(qp)->destination = vb_roce_peer(vb_peer_know(qp->lane, &qp->attr.av.dgid, 0));
+		if (!vb_roce(qp)->destination)
 			return -ENOMEM;
 	}
 	int error = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16), &peer);
@@ -115,16 +100,25 @@ static int find_peer(struct vb_qp *qp)
 static int enter_rtr(struct vb_qp *qp)
 {
 	if (qp->type == VB_QP_UD || qp->type == VB_QP_RAW) {
-		set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
+		vb_roce_set_mtu(qp, atomic_load(&qp->pd->nic->mtu));
 		return 0;
 	}
 	int error = find_peer(qp);
 	if (error)
 		return error;
-	set_mtu(qp, qp->attr.path_mtu);
+	vb_roce_set_mtu(qp, qp->attr.path_mtu);
 	qp->flow = flow_of(qp);
 	vb_responder_reset(qp);
+	vb_responses_reset(qp);
 	return 0;
+}
+
+static int reset_requests(struct vb_qp *qp, vb_time now)
+{
+	int error = vb_roce_requests_reset(qp, now);
+	if (!error)
+		vb_requester_reset(qp, now);
+	return error;
 }
 
 static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, vb_time now)
@@ -141,13 +135,13 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 		break;
 	case VB_QPS_RTS:
 		if (from == VB_QPS_RTR)
-			error = vb_requester_reset(qp, now);
+			error = reset_requests(qp, now);
 		else if (from == VB_QPS_SQE)
 			qp->requester.doomed = VB_WC_SUCCESS;
 		if (error)
 			break;
 		qp->attr.is_draining = false;
-		vb_local_choose(qp);
+		qp->transport->choose(qp);
 		/* A new one has nothing to send, but for what tags fetch, and takes no turn before it has. */
 		if (from != VB_QPS_RTR || qp->requester.cursor != atomic_load(&qp->sq.tail))
 			vb_schedule(qp);
@@ -203,6 +197,6 @@ int vb_qp_set_congestion_control(struct vb_qp *qp, const struct vb_cc_config *co
 {
 	if (vb_state(qp) > VB_QPS_RTR)
 		return -EINVAL;
-	qp->congestion.config = config;
+	vb_roce(qp)->congestion.config = config;
 	return 0;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "cc/choice.h"
-#include "engine/counters.h"
+#include "core/counters.h"
 #include "fabric/endpoint.h"
 #include "fabric/operations.h"
 #include "fabric/round_trips.h"

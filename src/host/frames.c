@@ -4,7 +4,7 @@
  * frames that this machine sends by the same interface as with an adapter's loopback: multicast frames, and those to
  * the interface's own address. Over the loopback interface every frame comes back by itself.
  *
- * Not here: which flow takes a frame (engine/steering.c), the system calls (port/ethernet.c). */
+ * Not here: which flow takes a frame (roce/steering.c), the system calls (port/ethernet.c). */
 #include "base/invariant.h"
 #include "host/process.h"
 

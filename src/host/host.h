@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "engine/nic.h"
-#include "engine/raw.h"
+#include "roce/raw.h"
 
 /* ---- Devices: one a network interface that is up and has an address ------------------------------------------ */
 

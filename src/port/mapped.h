@@ -4,7 +4,7 @@
 #ifndef VB_PORT_MAPPED_H
 #define VB_PORT_MAPPED_H
 
-#include "engine/local.h"
+#include "local/local.h"
 
 #define VB_SEGMENTS 64 /* of a process at a time: a number modulo this is the place in all tables */
 

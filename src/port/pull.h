@@ -1,11 +1,11 @@
-/* Copies bytes that a peer on this host lends (engine/local.h, vb_local_pull) out of its memory, by one copy: by the
+/* Copies bytes that a peer on this host lends (local/local.h, vb_local_pull) out of its memory, by one copy: by the
  * kernel, or from memory of the peer that is mapped here. The peer must be a process of our own user that the kernel
  * lets us read, which is found out by trying. */
 #ifndef VB_PORT_PULL_H
 #define VB_PORT_PULL_H
 
 #include <sys/types.h>
-#include "engine/local.h"
+#include "local/local.h"
 #include "port/mapped.h"
 
 /* Reads a number out of a process's memory. 0, or -EPERM (Yama, a process that forbids it, a sandbox), -ESRCH (it has

@@ -1,6 +1,6 @@
 /* Memory that two lanes of one host share: each lane's requests to the other and its answers go through rings here.
  * There are a ring of descriptors and one of answers each way, each with a heap for the bytes beside its records, and a
- * word by which a sleeper says that it wants to be woken. This moves records and decides nothing; engine/local.h says
+ * word by which a sleeper says that it wants to be woken. This moves records and decides nothing; local/local.h says
  * what they mean.
  *
  * A turn at one end:
@@ -22,7 +22,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "engine/local.h"
+#include "local/local.h"
 
 #define VB_SHM_RING  256u     /* records of each */
 #define VB_SHM_HEAP  1048576u /* only as much of it is touched as is under way at once */

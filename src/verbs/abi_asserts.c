@@ -1,5 +1,5 @@
 /* Compile-time checks alone: the engine's enumerations have the values of the public ABI, so translations may cast. */
-#include "engine/tags.h"
+#include "core/tags.h"
 #include "verbs/objects.h"
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)

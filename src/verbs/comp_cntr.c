@@ -1,4 +1,4 @@
-/* Completion counters: how much work has completed. The engine counts where it completes (engine/work_count.c); here
+/* Completion counters: how much work has completed. The engine counts where it completes (core/work_count.c); here
  * counters are made, attached, set and read.
  * Holds: a counter outlives the QPs that count into it. Reading drives the device as polling does, since a program may
  * wait for a value and never look at a completion queue. */

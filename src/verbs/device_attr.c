@@ -2,7 +2,7 @@
  * Holds: no number here promises more than a create call gives. */
 #include <string.h>
 #include <time.h>
-#include "engine/tags.h"
+#include "core/tags.h"
 #include "host/devices/identity.h"
 #include "host/settings.h"
 #include "verbs/later.h"

@@ -1,6 +1,6 @@
 /* Shared receive queues: basic, XRC, and with tags.
  * Not here: posting receives (post.c), the limit event (events.c). */
-#include "engine/tags.h"
+#include "core/tags.h"
 #include "verbs/objects.h"
 
 /* An XRC SRQ has xrcd and cq, one with tags has cq and max_tags; the others are NULL and 0. The capacities granted are

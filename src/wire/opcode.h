@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum vb_transport { VB_RC = 0x00, VB_UC = 0x20, VB_RD = 0x40, VB_UD = 0x60, VB_CNP_TRANSPORT = 0x80, VB_XRC = 0xA0 };
+enum vb_service { VB_RC = 0x00, VB_UC = 0x20, VB_RD = 0x40, VB_UD = 0x60, VB_CNP_TRANSPORT = 0x80, VB_XRC = 0xA0 };
 
 #define VB_OPERATION_MASK 0x1F
 
@@ -45,7 +45,7 @@ enum {
 
 	VB_MANUFACTURER = 0xE0, /* 0xC0 to 0xFF belong to manufacturers; ours begin here */
 	VB_ECHO_REQUEST =
-		0xE0, /* asks the peer to say that it has taken all packets that arrived before: engine/echo.c */
+		0xE0, /* asks the peer to say that it has taken all packets that arrived before: roce/echo.c */
 	VB_ECHO_REPLY = 0xE1,
 };
 

@@ -2,9 +2,9 @@
  * descriptors, answers, bytes in the heap, what comes of pulling, and its end. The lane's own requests are under way,
  * by descriptors and by packets. Beside what the scene checks: nothing of memory that was not granted is brought to the
  * neighbour, and whoever has room for answers is answered. */
-#include "engine/local.h"
+#include "local/local.h"
 #include "engine/qp.h"
-#include "engine/tags.h"
+#include "core/tags.h"
 #include "scene.h"
 
 #define PEER_QPN 0x020222u

@@ -1,6 +1,6 @@
 /* See scene.h. Some have a port that is done with packets late and in any order, or a rate. */
 #include "scene.h"
-#include "engine/local.h"
+#include "local/local.h"
 #include "../paced.h"
 
 struct input input;

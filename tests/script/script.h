@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "engine/counters.h"
+#include "core/counters.h"
 #include "engine/nic.h"
 
 /* ---- line.c ------------------------------------------------------------------------------------------------------ */

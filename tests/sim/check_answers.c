@@ -6,7 +6,7 @@
 /* Which neighbour a request goes to, if it does; another after each loss. */
 static unsigned way_of(const struct endpoint *end)
 {
-	const struct meeting *meeting = end->qp->local.to ? meeting_of(end->lane, end->peer->lane) : NULL;
+	const struct meeting *meeting = end->qp->neighbour ? meeting_of(end->lane, end->peer->lane) : NULL;
 	return meeting ? meeting->generation : 0;
 }
 

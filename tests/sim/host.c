@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/check.h"
-#include "engine/local.h"
+#include "local/local.h"
 #include "sim.h"
 
 #define TRAIN_MAX  32

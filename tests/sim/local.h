@@ -1,4 +1,4 @@
-/* Lanes that share memory: what a live holder of engine/local.h does, in parts so small that whatever may come between
+/* Lanes that share memory: what a live holder of local/local.h does, in parts so small that whatever may come between
  * two of them does.
  *
  *   rings.c      two FIFOs and a heap, as each end of them sees them      meetings.c  who meets, and who is lost
@@ -6,7 +6,7 @@
 #ifndef VB_TESTS_SIM_LOCAL_H
 #define VB_TESTS_SIM_LOCAL_H
 
-#include "engine/local.h"
+#include "local/local.h"
 #include "sim.h"
 
 #define RING_MAX 256

@@ -140,7 +140,7 @@ static void lose(struct side *side)
 	for (unsigned i = 0; i < world.connection_count; i++)
 		for (unsigned k = 0; k < 2; k++) {
 			const struct endpoint *end = &world.connections[i].ends[k];
-			if (end->qp && end->qp->local.to == side->neighbour)
+			if (end->qp && end->qp->neighbour == side->neighbour)
 				broken("qpn %06x sends to a neighbour that was lost", end->qpn);
 		}
 	lane_look_around(side->lane, true);

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/random.h"
-#include "engine/counters.h"
+#include "core/counters.h"
 #include "engine/nic.h"
 #include "fabric/holder.h"
 #include "../paced.h"

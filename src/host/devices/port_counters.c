@@ -1,7 +1,7 @@
 /* The counters of a port under the names that the kernel's drivers give them, made of our lane's and port's: Linux's
  * rxe first, then mlx5. A counter of theirs that we do not count in the same sense is left out. */
 #include "base/invariant.h"
-#include "engine/counters.h"
+#include "core/counters.h"
 #include "host/process.h"
 
 enum source { LANE, PORT };

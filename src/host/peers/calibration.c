@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/copy.h"
-#include "engine/local.h"
+#include "local/local.h"
 #include "os/clock.h"
 #include "os/thread.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "engine/counters.h"
+#include "core/counters.h"
 #include "host/report/summary.h"
 #include "host/report/text.h"
 

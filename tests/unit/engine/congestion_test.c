@@ -1,7 +1,7 @@
 /* Congestion control by configuration, the lane's or a QP's: what an algorithm is told, its timer, and its rate: that
  * packets leave when they may, to the picosecond, and not a deadline too many. */
 #include <errno.h>
-#include "engine/peers.h"
+#include "roce/peers.h"
 #include "rig.h"
 #include "../../paced.h"
 
@@ -22,7 +22,7 @@ static struct rig *open_with(const struct vb_cc_config *cc)
 
 static const struct paced_state *state_of(struct vb_qp *qp)
 {
-	return vb_cc_state(&qp->congestion.cc);
+	return vb_cc_state(&vb_roce(qp)->congestion.cc);
 }
 
 static void post_send(struct rig *rig, struct vb_qp *qp, unsigned packets)
@@ -58,9 +58,9 @@ static void lane__without_configuration_has_the_plain_window(void **state)
 {
 	struct rig *rig = rig_open(64);
 	struct vb_qp *qp = rig_connected(rig, NULL);
-	assert_ptr_equal(qp->congestion.cc.algorithm, &vb_cc_window);
-	assert_int_equal(qp->congestion.cc.window_bytes, 65536);
-	assert_int_equal(qp->congestion.cc.max_window, 2621440);
+	assert_ptr_equal(vb_roce(qp)->congestion.cc.algorithm, &vb_cc_window);
+	assert_int_equal(vb_roce(qp)->congestion.cc.window_bytes, 65536);
+	assert_int_equal(vb_roce(qp)->congestion.cc.max_window, 2621440);
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
 }
@@ -69,10 +69,10 @@ static void lane__first_and_largest_window_are_configured(void **state)
 {
 	struct rig *rig = open_with(&(struct vb_cc_config){ .first_window = 20000, .max_window = 30000 });
 	struct vb_qp *qp = rig_connected(rig, NULL);
-	assert_int_equal(qp->congestion.cc.window_bytes, 20000);
+	assert_int_equal(vb_roce(qp)->congestion.cc.window_bytes, 20000);
 	for (int i = 0; i < 4; i++)
 		vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = 20000, .flight = 20000 });
-	assert_int_equal(qp->congestion.cc.window_bytes, 30000);
+	assert_int_equal(vb_roce(qp)->congestion.cc.window_bytes, 30000);
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
 }
@@ -87,9 +87,9 @@ static void window__that_makes_no_sense_is_made_to(void **state)
 		uint32_t wanted = cases[i].wanted, had = cases[i].had;
 		struct rig *rig = open_with(&(struct vb_cc_config){ .first_window = wanted, .max_window = wanted });
 		struct vb_qp *qp = rig_connected(rig, NULL);
-		assert_int_equal(qp->congestion.cc.window_bytes, had);
+		assert_int_equal(vb_roce(qp)->congestion.cc.window_bytes, had);
 		vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = had, .flight = had });
-		assert_int_equal(qp->congestion.cc.window_bytes, had);
+		assert_int_equal(vb_roce(qp)->congestion.cc.window_bytes, had);
 		assert_int_equal(vb_qp_destroy(qp), 0);
 		rig_close(rig);
 	}
@@ -102,16 +102,16 @@ static void qp__has_another_than_its_lane(void **state)
 	struct vb_qp *others = rig_connected(rig, NULL), *own = rig_qp(rig, NULL);
 	assert_int_equal(vb_qp_set_congestion_control(own, &none), 0);
 	rig_connect(rig, own);
-	assert_ptr_equal(others->congestion.cc.algorithm, &paced_algorithm);
-	assert_ptr_equal(own->congestion.cc.algorithm, &vb_cc_none);
+	assert_ptr_equal(vb_roce(others)->congestion.cc.algorithm, &paced_algorithm);
+	assert_ptr_equal(vb_roce(own)->congestion.cc.algorithm, &vb_cc_none);
 	assert_int_equal(vb_qp_set_congestion_control(own, NULL), -EINVAL); /* too late */
 	rig_modify(rig, own, VB_QPS_RESET, 0);
 	rig_connect(rig, own);
-	assert_ptr_equal(own->congestion.cc.algorithm, &vb_cc_none);
+	assert_ptr_equal(vb_roce(own)->congestion.cc.algorithm, &vb_cc_none);
 	rig_modify(rig, own, VB_QPS_RESET, 0);
 	assert_int_equal(vb_qp_set_congestion_control(own, NULL), 0);
 	rig_connect(rig, own);
-	assert_ptr_equal(own->congestion.cc.algorithm, &paced_algorithm);
+	assert_ptr_equal(vb_roce(own)->congestion.cc.algorithm, &paced_algorithm);
 	assert_int_equal(vb_qp_destroy(own), 0);
 	assert_int_equal(vb_qp_destroy(others), 0);
 	rig_close(rig);
@@ -133,7 +133,7 @@ static void none__sends_all_that_is_posted(void **state)
 		;
 	assert_int_equal(sent, 300); /* 384,000 bytes as windows count them */
 	ack(rig, qp, RIG_SQ_PSN + 299);
-	assert_int_equal(qp->flight.out, 0);
+	assert_int_equal(vb_roce(qp)->flight.out, 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	assert_int_equal(rig->lane->peer_count, 0);
 	rig_close(rig);
@@ -188,7 +188,7 @@ static void algorithm__is_told_what_happened(void **state)
 	path.traffic_class = 0;
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	assert_int_equal(told->cnps, 1);
-	assert_int_equal(told->flight, qp->flight.out);
+	assert_int_equal(told->flight, vb_roce(qp)->flight.out);
 	assert_int_not_equal(told->flight, 0);
 	assert_int_equal(told->losses, 0);
 	rig_receive(rig, qp,

@@ -1,4 +1,4 @@
-#include "engine/counters.h"
+#include "core/counters.h"
 #include "engine/nic.h"
 #include "../unit.h"
 

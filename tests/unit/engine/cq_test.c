@@ -2,7 +2,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include "engine/queues.h"
+#include "core/queues.h"
 #include "../unit.h"
 
 static struct vb_cq *created(uint32_t capacity)

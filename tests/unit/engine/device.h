@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include "engine/check.h"
-#include "engine/memory.h"
+#include "core/memory.h"
 #include "../unit.h"
 
 enum {

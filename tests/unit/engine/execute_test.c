@@ -29,7 +29,7 @@ static void close_scene(struct scene *s)
 {
 	assert_int_equal(s->qp->responder.expected_psn, RIG_RQ_PSN);
 	assert_int_equal(s->qp->responder.msn, 0);
-	assert_false(s->qp->responder.ack.is_wanted);
+	assert_false(vb_roce(s->qp)->responses.ack.is_wanted);
 	assert_int_equal(rig_transmit(s->rig), 0);
 	assert_int_equal(vb_qp_destroy(s->qp), 0);
 	rig_close(s->rig);
@@ -193,7 +193,7 @@ static void read__is_only_allowed(void **state)
 	assert_int_equal(executed(s, &request), VB_EXECUTED);
 	request.dma_length++;
 	assert_int_equal(executed(s, &request), VB_BAD_RKEY);
-	assert_int_equal(s->qp->responder.resource_count, 0);
+	assert_int_equal(vb_roce(s->qp)->responses.resource_count, 0);
 	close_scene(s);
 }
 

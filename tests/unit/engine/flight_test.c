@@ -2,8 +2,8 @@
  * is handed on. The pieces in which a READ is asked for: how large they are, that they follow the window, and that QPs
  * with large and with small ones share the lane's. What windows do to packets otherwise is tests/script/requester. */
 #include "engine/check.h"
-#include "engine/peers.h"
-#include "engine/lane.h"
+#include "roce/peers.h"
+#include "core/lane.h"
 #include "engine/qp.h"
 #include "../unit.h"
 
@@ -11,15 +11,17 @@ enum { MESSAGE = 64 << 20, MTU = 4096, FIRST_PSN = 100 };
 
 static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 {
-	struct vb_lane lane = { .reads.limit = UINT64_MAX };
-	struct vb_qp qp = {
-		.lane = &lane, .is_reliable = true, .overhead = VB_PACKET_OVERHEAD, .attr.max_rd_atomic = 2
-	};
-	for (qp.mtu = 256; qp.mtu <= 4096; qp.mtu *= 2) {
+	struct vb_roce_lane lane = { .reads.limit = UINT64_MAX };
+	struct vb_roce_qp roce = { .overhead = VB_PACKET_OVERHEAD };
+	struct vb_qp *qp = &roce.qp;
+	qp->lane = &lane.lane;
+	qp->is_reliable = true;
+	qp->attr.max_rd_atomic = 2;
+	for (qp->mtu = 256; qp->mtu <= 4096; qp->mtu *= 2) {
 		for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
-			qp.congestion.cc.window_bytes = window;
-			uint32_t piece = vb_flight_read_piece(&qp), bytes = piece * qp.mtu;
-			uint32_t cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
+			roce.congestion.cc.window_bytes = window;
+			uint32_t piece = vb_flight_read_piece(qp), bytes = piece * qp->mtu;
+			uint32_t cost = piece * (qp->mtu + VB_PACKET_OVERHEAD);
 			assert_int_equal(piece & (piece - 1), 0);
 			assert_in_range(bytes, VB_READ_PIECE_MIN, VB_READ_PIECE_MAX);
 			assert_true(bytes == VB_READ_PIECE_MIN || 2 * cost <= window);
@@ -31,14 +33,17 @@ static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 /* Nothing else is asked for meanwhile. */
 static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
 {
-	struct vb_lane lane = { .reads.limit = UINT64_MAX };
-	struct vb_qp qp = {
-		.lane = &lane, .is_reliable = true, .mtu = 4096, .overhead = VB_PACKET_OVERHEAD, .attr.max_rd_atomic = 1
-	};
+	struct vb_roce_lane lane = { .reads.limit = UINT64_MAX };
+	struct vb_roce_qp roce = { .overhead = VB_PACKET_OVERHEAD };
+	struct vb_qp *qp = &roce.qp;
+	qp->lane = &lane.lane;
+	qp->is_reliable = true;
+	qp->mtu = 4096;
+	qp->attr.max_rd_atomic = 1;
 	for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
-		qp.congestion.cc.window_bytes = window;
-		uint32_t piece = vb_flight_read_piece(&qp), bytes = piece * qp.mtu,
-			 cost = piece * (qp.mtu + VB_PACKET_OVERHEAD);
+		roce.congestion.cc.window_bytes = window;
+		uint32_t piece = vb_flight_read_piece(qp), bytes = piece * qp->mtu,
+			 cost = piece * (qp->mtu + VB_PACKET_OVERHEAD);
 		assert_true(bytes == VB_READ_PIECE_MIN || cost <= window);
 		assert_true(bytes == VB_READ_PIECE_MAX || 2 * cost > window);
 	}
@@ -46,13 +51,13 @@ static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
 
 static void piece__is_held_to_the_receive_buffer_too(void **state)
 {
-	struct vb_lane lane = { .reads.limit = 106496 };
-	struct vb_qp qp = { .lane = &lane,
-		.is_reliable = true,
-		.mtu = 4096,
-		.overhead = VB_PACKET_OVERHEAD,
-		.congestion.cc.window_bytes = VB_MAX_WINDOW };
-	assert_int_equal(vb_flight_read_piece(&qp) * qp.mtu, VB_READ_PIECE_MIN);
+	struct vb_roce_lane lane = { .reads.limit = 106496 };
+	struct vb_roce_qp roce = { .overhead = VB_PACKET_OVERHEAD, .congestion.cc.window_bytes = VB_MAX_WINDOW };
+	struct vb_qp *qp = &roce.qp;
+	qp->lane = &lane.lane;
+	qp->is_reliable = true;
+	qp->mtu = 4096;
+	assert_int_equal(vb_flight_read_piece(qp) * qp->mtu, VB_READ_PIECE_MIN);
 }
 
 struct scene {
@@ -196,7 +201,7 @@ static void pieces__shrink_after_a_loss_but_not_those_asked_for(void **state)
 		       third = second + piece;
 	struct scene s;
 	open_scene(&s, 0);
-	s.qp->congestion.cc.window_bytes = VB_MAX_WINDOW;
+	vb_roce(s.qp)->congestion.cc.window_bytes = VB_MAX_WINDOW;
 	post_read(&s, s.qp);
 	expect_requests(&s, first, BYTES(VB_READ_PIECE_MAX, VB_READ_PIECE_MAX), 0);
 	receive_responses(&s, first, first + piece / 2, VB_US);
@@ -219,7 +224,7 @@ static void pieces__grow_within_a_read(void **state)
 	open_scene(&s, 0);
 	post_read(&s, s.qp);
 	expect_requests(&s, FIRST_PSN, BYTES(VB_READ_PIECE_MIN), 0);
-	s.qp->congestion.cc.window_bytes = VB_MAX_WINDOW;
+	vb_roce(s.qp)->congestion.cc.window_bytes = VB_MAX_WINDOW;
 	receive_responses(&s, FIRST_PSN, FIRST_PSN + few, VB_US);
 	expect_requests(&s, FIRST_PSN + few, BYTES(VB_READ_PIECE_MAX - VB_READ_PIECE_MIN, VB_READ_PIECE_MAX), VB_US);
 	close_scene(&s);
@@ -261,7 +266,7 @@ static void reads__of_large_and_small_pieces_go_on_side_by_side(void **state)
 			struct scene s;
 			open_scene(&s, buffers[i]);
 			struct vb_qp *young = connected(&s);
-			s.qp->congestion.cc.window_bytes = VB_MAX_WINDOW;
+			vb_roce(s.qp)->congestion.cc.window_bytes = VB_MAX_WINDOW;
 			post_read(&s, is_grown_first ? s.qp : young);
 			post_read(&s, is_grown_first ? young : s.qp);
 			assert_true(read_side_by_side(&s, s.qp, young) > MESSAGE / MTU / 4);
@@ -482,7 +487,7 @@ static void flight__moves_to_another_address(void **state)
 	assert_int_equal(vb_qp_modify(s.qp, &attr, VB_QP_STATE, VB_US), 0);
 	assert_int_equal(vb_qp_modify(s.qp, &attr, VB_QP_STATE | VB_QP_AV, VB_US), 0);
 	vb_lane_check(s.lane);
-	assert_int_equal(vb_peer_find(s.lane, &attr.av.dgid, 2)->allowance.used, ROOM);
+	assert_int_equal(vb_roce_peer(vb_peer_find(s.lane, &attr.av.dgid, 2))->allowance.used, ROOM);
 	expect_from(&s, QPS(others[0], others[1]));
 	close_queue(&s, others);
 }

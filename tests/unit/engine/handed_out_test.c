@@ -1,7 +1,7 @@
 /* A port that is done with packets late and in any order: completions stay in order and come once, and nothing of a
  * QP's earlier life, or of one that is gone, is mistaken for another's. */
 #include <errno.h>
-#include "engine/echo.h"
+#include "roce/echo.h"
 #include "rig.h"
 
 static struct vb_qp *open_qp(struct rig *rig, enum vb_qp_type type)

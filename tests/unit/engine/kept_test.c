@@ -1,6 +1,6 @@
 /* Datagrams whose region is closed while they wait, for room or for their peer's answer: they leave as they were
  * posted. */
-#include "engine/kept.h"
+#include "core/kept.h"
 #include "pair.h"
 
 enum { SOURCE = 0, PLACE = 400000, MTU = 1024, GRH = 40, COUNT = 3 };

@@ -1,6 +1,6 @@
 /* The key table: which keys there are, how long they stay away, and lookups against changes. */
 #include <pthread.h>
-#include "engine/keys.h"
+#include "core/keys.h"
 #include "device.h"
 
 static char memory[64];

@@ -215,7 +215,7 @@ static void refusal__of_a_receive_without_memory(void **state)
 		pair_settle(p);
 		if (i) { /* what cannot be pulled comes by the heap, and is judged there */
 			assert_int_equal(p->pulls, 0);
-			assert_true(p->side[0].qp->local.never_lends);
+			assert_true(p->side[0].qp->local->never_lends);
 		}
 		assert_int_equal(pair_completion(p, 1).status, VB_WC_LOC_PROT_ERR);
 		assert_refused(p, VB_WC_REM_OP_ERR, VB_CAUSE_NAK_REMOTE_OPERATION, VB_CAUSE_RECV_SGE);

@@ -1,6 +1,6 @@
 #include <errno.h>
 #include <pthread.h>
-#include "engine/memory.h"
+#include "core/memory.h"
 #include "../unit.h"
 
 static struct vb_nic *created(void)

@@ -5,10 +5,10 @@
 
 #include "base/random.h"
 #include "engine/check.h"
-#include "engine/lane.h"
-#include "engine/local.h"
+#include "core/lane.h"
+#include "local/local.h"
 #include "engine/qp.h"
-#include "engine/tags.h"
+#include "core/tags.h"
 #include "../unit.h"
 
 enum { PAIR_BYTES = 1 << 20, PAIR_RING = 64, PAIR_HEAP = 4 * VB_LOCAL_PART, PAIR_PAGES = 4096, PAIR_QKEY = 17 };

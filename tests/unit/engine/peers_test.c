@@ -6,7 +6,7 @@ static struct pair *open_wishing(enum vb_qp_type type)
 	struct pair *p = pair_open_lanes(false, 0);
 	p->is_local = true;
 	for (int i = 0; i < 2; i++) {
-		p->side[i].lane->config.meets_neighbours = true;
+		p->side[i].lane->meets_neighbours = true;
 		p->side[i].qp = pair_qp(&p->side[i], type, NULL);
 	}
 	return p;
@@ -202,7 +202,7 @@ static void wish__that_is_put_off_lets_datagrams_go_as_packets(void **state)
 static void wish__is_not_made_for_a_holder_who_does_not_ask(void **state)
 {
 	struct pair *p = open_wishing(VB_QP_RC);
-	p->side[0].lane->config.meets_neighbours = false;
+	p->side[0].lane->meets_neighbours = false;
 	pair_connect(p);
 	assert_no_wish(p, 0);
 	pair_post(p, 0, VB_WR_RDMA_WRITE, 0, 8, 0);

@@ -1,6 +1,6 @@
 /* The transitions, written out a second time as text, one line a legal transition; everything else must be refused. */
 #include <errno.h>
-#include "engine/qp_state.h"
+#include "core/qp_state.h"
 #include "../unit.h"
 
 struct row {

@@ -33,7 +33,7 @@ static void expect_overrun(struct rig *rig, struct vb_qp *qp)
 	vb_qp_cause(qp, &cause);
 	assert_int_equal(vb_qp_state(qp), VB_QPS_ERR);
 	assert_int_equal(cause.kind, VB_CAUSE_CQ_OVERRUN);
-	assert_true(vb_list_empty(&rig->lane->condemned));
+	assert_true(vb_list_empty(&rig->lane->failing));
 	assert_int_equal(qp->sq.head, qp->sq.tail);
 	assert_int_equal(qp->requester.cursor, qp->sq.tail);
 }
@@ -160,7 +160,7 @@ static void leap__ack_held_back_leaves(void **state)
 	struct rig *rig = rig_open(4);
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	uint8_t payload[8] = { 0 };
-	rig->lane->config.ack_delay = 20 * VB_US;
+	vb_roce_lane(rig->lane)->config.ack_delay = 20 * VB_US;
 	rig_receive(rig, qp,
 		(struct vb_packet){ .opcode = VB_WRITE_ONLY,
 			.psn = RIG_RQ_PSN,

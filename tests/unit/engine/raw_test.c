@@ -1,7 +1,8 @@
 /* Raw packet QPs: frames out of their send queues, frames into their receive queues. */
-#include "engine/raw.h"
+#include "roce/raw.h"
 #include <errno.h>
-#include "engine/counters.h"
+#include "core/counters.h"
+#include "engine/nic.h"
 #include "engine/qp.h"
 #include "../unit.h"
 

@@ -1,6 +1,6 @@
 #include <errno.h>
 #include <pthread.h>
-#include "engine/queues.h"
+#include "core/queues.h"
 #include "../unit.h"
 
 static int post(struct vb_recv_ring *ring, uint64_t wr_id, uint32_t sge_count)

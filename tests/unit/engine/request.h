@@ -2,7 +2,7 @@
 #ifndef VB_TESTS_REQUEST_H
 #define VB_TESTS_REQUEST_H
 
-#include "engine/request_packet.h"
+#include "roce/request_packet.h"
 
 static inline struct vb_request request_of(const struct vb_packet *packet)
 {

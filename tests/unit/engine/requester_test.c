@@ -24,7 +24,7 @@ static void requester__message_leaves_packet_by_packet(void **state)
 		assert_int_equal(out->iov_count, 1);
 		assert_ptr_equal(rig->batch.iov[out->iov_first].base, rig->memory + i * RIG_MTU);
 	}
-	assert_int_equal(qp->flight.out, PACKETS * (RIG_MTU + VB_PACKET_OVERHEAD));
+	assert_int_equal(vb_roce(qp)->flight.out, PACKETS * (RIG_MTU + VB_PACKET_OVERHEAD));
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
 }

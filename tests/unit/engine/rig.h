@@ -4,9 +4,9 @@
 #define VB_TESTS_RIG_H
 
 #include "engine/check.h"
-#include "engine/lane.h"
+#include "core/lane.h"
 #include "engine/qp.h"
-#include "engine/tags.h"
+#include "core/tags.h"
 #include "../unit.h"
 
 enum { RIG_MTU = 1024, RIG_BYTES = 65536, RIG_SQ_PSN = 100, RIG_RQ_PSN = 200 };

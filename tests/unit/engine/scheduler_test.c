@@ -175,8 +175,8 @@ static unsigned asked_with(uint32_t window, uint64_t rate, uint32_t turn_bytes)
 	struct rig *rig = rig_open_lane(16, &lane);
 	struct vb_qp *qp = rig_connected(rig, NULL);
 	unsigned asked = 0, left = 0;
-	qp->congestion.cc.window_bytes = window;
-	qp->congestion.cc.rate = rate;
+	vb_roce(qp)->congestion.cc.window_bytes = window;
+	vb_roce(qp)->congestion.cc.rate = rate;
 	vb_sq_begin(qp);
 	for (unsigned i = 0; i < QUEUED; i++) {
 		struct vb_sge sge = rig_sge(rig, 0, RIG_MTU);
@@ -188,7 +188,7 @@ static unsigned asked_with(uint32_t window, uint64_t rate, uint32_t turn_bytes)
 		for (unsigned i = 0; i < n; i++, left++)
 			asked |= (unsigned)rig->batch.out[i].packet.ackreq << left;
 	assert_int_equal(left, QUEUED);
-	qp->congestion.cc.rate = 0;
+	vb_roce(qp)->congestion.cc.rate = 0;
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
 	return asked;

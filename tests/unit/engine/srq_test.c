@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <pthread.h>
-#include "engine/memory.h"
-#include "engine/queues.h"
+#include "core/memory.h"
+#include "core/queues.h"
 #include "../unit.h"
 
 static struct vb_pd pd;

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include "base/bytes.h"
 #include "engine/check.h"
-#include "engine/raw.h"
+#include "roce/raw.h"
 #include "../unit.h"
 
 #define QPS 4

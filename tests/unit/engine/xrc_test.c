@@ -1,7 +1,8 @@
 /* XRC domains, the numbers of SRQs, and which parts a QP of one half may have. What packets do is tests/script/xrc. */
 #include <errno.h>
-#include "engine/memory.h"
-#include "engine/queues.h"
+#include "engine/nic.h"
+#include "core/memory.h"
+#include "core/queues.h"
 #include "../unit.h"
 
 struct scene {

@@ -3,7 +3,7 @@
 #include "../unit.h"
 #include <pthread.h>
 #include <time.h>
-#include "engine/local.h"
+#include "local/local.h"
 #include "host/peers/calibration.h"
 
 #define STEP 1000000 /* ns, between two looks at the clock */

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/random.h"
+#include "local/parts.h"
 #include "port/shm.h"
 #include "../unit.h"
 

@@ -10,7 +10,7 @@ import unittest
 # Whoever may use any room at all may use this one, for the others' headers speak in its types.
 THROUGH_OTHERS = {"base"}
 
-PURE = {"base", "wire", "cc", "engine", "cm"}
+PURE = {"base", "wire", "cc", "core", "roce", "local", "engine", "cm"}
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "limits.h", "math.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h",
     "sched.h",        # sched_yield of the short lock
@@ -82,7 +82,10 @@ class Includes(unittest.TestCase):
         arrows = read_arrows((self.root / "docs/architecture.md").read_text())
         self.assertEqual(arrows["base"], set())
         self.assertEqual(arrows["wire"], {"base"})
-        self.assertEqual(arrows["engine"], {"wire", "cc", "base"})
+        self.assertEqual(arrows["core"], {"wire/packet.h", "wire/opcode.h", "base"})
+        self.assertEqual(arrows["local"], {"core", "base"})
+        self.assertEqual(arrows["roce"], {"core", "wire", "cc", "base"})
+        self.assertEqual(arrows["engine"], {"roce", "local", "core", "wire", "cc", "base"})
         self.assertIn("host/protocol.h", arrows["broker"])
 
     def test_rsocket__stands_on_the_public_abi(self):

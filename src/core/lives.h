@@ -1,0 +1,24 @@
+/* What a process tells of its QPs and keys to others that pull bytes from it. */
+#ifndef VB_CORE_LIVES_H
+#define VB_CORE_LIVES_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define VB_LIVES_KEYS 4096u /* power of two */
+
+/* What a process tells of itself to those who pull from it, who read it as they read what they pull. All its devices
+ * and lanes share one. */
+struct vb_lives {
+	uint64_t nonce; /* the holder's */
+	/* By some bits of a key: how often such a one was closed. Goes up before who closed it hears that it is. */
+	_Atomic uint32_t removals[VB_LIVES_KEYS];
+	_Atomic uint16_t lives[65536]; /* the present life of the QP with that index in its number */
+};
+
+static inline uint32_t vb_lives_place(uint32_t key)
+{
+	return key >> 8 & (VB_LIVES_KEYS - 1); /* the low byte is no secret's: keys.h */
+}
+
+#endif

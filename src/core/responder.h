@@ -1,0 +1,13 @@
+/* A connection's receiving side, as far as it is the same whatever brings requests: its beginning, and UC's order. */
+#ifndef VB_CORE_RESPONDER_H
+#define VB_CORE_RESPONDER_H
+
+#include "core/execute.h"
+
+void vb_responder_reset(struct vb_qp *qp);     /* from RTR on; no message is in progress */
+void vb_responder_establish(struct vb_qp *qp); /* in RTR: the peer's first request is there */
+/* True: it is of the message that is open, or begins one. Else it was dropped. */
+bool vb_uc_expects(struct vb_qp *qp, uint32_t psn, const struct vb_opcode *row);
+void vb_uc_conclude(struct vb_qp *qp, const struct vb_request *request, enum vb_verdict verdict, vb_time now);
+
+#endif

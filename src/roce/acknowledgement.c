@@ -1,0 +1,300 @@
+/* The requester's receiving half: turns acknowledgements, NAKs and responses into completions.
+ * Holds: completions come in order, each once; a READ or atomic is finished by its own response alone.
+ * Not here: sending requests (requester.c), when to send again (recovery.c). IBA vol. 1, 9.7.5 and 9.7.6. */
+#include "roce/roce.h"
+#include "base/invariant.h"
+#include "core/events.h"
+#include "core/memory.h"
+#include "roce/message.h"
+#include "roce/requester.h"
+#include "roce/responder.h"
+#include "core/send_queue.h"
+
+#define ANSWER_AFTER_ACK (20 * VB_US) /* a sender that is interrupted between the two takes as long */
+
+/* ---- Acknowledgements ------------------------------------------------------------------------------------------ */
+
+/* una_psn moves to psn, which lies within or just after wqe. What that held of the windows goes to *freed; gives the
+ * message's bytes. */
+static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, struct window_cost *freed)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint32_t from = psn_index(wqe, rq->una_psn), to = psn_index(wqe, psn);
+	uint32_t sent_to = vb_psn_diff(rq->next_psn, psn) < 0 ? psn_index(wqe, rq->next_psn) : to;
+
+	if (vb_psn_diff(rq->next_psn, rq->una_psn) > 0 && sent_to > from) {
+		struct window_cost cost = cost_between(qp, wqe, from, sent_to);
+		freed->out += cost.out;
+		freed->in += cost.in;
+	}
+	if (!needs_response(wqe)) {
+		uint32_t bytes = bytes_between(qp, wqe, to - 1, to) + VB_BTH_LENGTH;
+		if (bytes > rq->largest_acked)
+			rq->largest_acked = (uint16_t)bytes;
+	}
+	rq->una_psn = psn;
+	if (vb_psn_diff(rq->next_psn, psn) < 0)
+		rq->next_psn = psn;
+	return bytes_between(qp, wqe, from, to);
+}
+
+/* What congestion control is told of an acknowledgement, before that is taken note of. */
+static struct vb_cc_signal signal_of(const struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	return (struct vb_cc_signal){
+		.event = VB_CC_ACKED,
+		.is_marked = packet->becn,
+		.flight = vb_roce(qp)->flight.out + vb_roce(qp)->flight.in,
+		.telemetry = packet->holder,
+		.now = now,
+	};
+}
+
+/* All PSNs up to psn are acknowledged, but a READ or atomic only by its own response: stops there. Returns false when
+ * that means that psn was not reached. */
+static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	struct vb_cc_signal signal = signal_of(qp, packet, now);
+	struct window_cost freed = { 0 };
+	uint32_t index = vb_after_local_operations(qp, head_index(qp));
+	bool is_progress = false, is_reached = true;
+
+	while (vb_psn_diff(psn, rq->una_psn) >= 0) {
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, index);
+		assert(wqe->is_started);
+		if (needs_response(wqe)) {
+			is_reached = false;
+			break;
+		}
+		uint32_t end = vb_psn_add(wqe->first_psn, wqe->psn_count);
+		bool is_whole = vb_psn_diff(psn, end) >= -1;
+		signal.acked += advance_una(qp, wqe, is_whole ? end : vb_psn_add(psn, 1), &freed);
+		is_progress = true;
+		if (is_whole)
+			index = vb_after_local_operations(qp, index + 1);
+	}
+	vb_flight_remove(qp, freed.out, freed.in);
+	vb_sq_retire_to(qp, index);
+	if (is_progress)
+		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &signal, true, now);
+	return is_reached;
+}
+
+bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now)
+{
+	return vb_roce_lane(lane)->answer.is_set && !vb_time_is_due(vb_roce_lane(lane)->answer.at, now);
+}
+
+/* Programs that take turns, each answering the other, send the next answer right behind the ack of ours. Where many are
+ * answered one ack comes after the other, and who waits for the first one's answer waits no longer for the others'. */
+static void await_answer(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_requester *rq = &qp->requester;
+	bool was_awaited = vb_lane_awaits_answer(qp->lane, now);
+	vb_roce_lane_of(qp)->answer.is_set = rq->is_answer && !rq->is_asked && sq_is_empty(qp);
+	if (!was_awaited)
+		vb_roce_lane_of(qp)->answer.at = vb_time_add(now, ANSWER_AFTER_ACK);
+}
+
+/* The SSN of the newest message that is acknowledged. The peer's MSN would be the same, had it not answered a probe of
+ * a lost READ as a message of its own. */
+static uint32_t acknowledged_ssn(const struct vb_qp *qp)
+{
+	if (sq_is_empty(qp) || !head_wqe(qp)->is_started)
+		return qp->requester.ssn;
+	return vb_psn_add(head_wqe(qp)->ssn, VB_PSN_MASK);
+}
+
+/* After what the packet acknowledges was taken note of. 9.7.7.2. */
+static void note_credits(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint8_t code = packet->syndrome & VB_AETH_CODE_MASK;
+	rq->has_credits = code != VB_AETH_NO_CREDITS;
+	if (rq->has_credits)
+		rq->credit_limit = vb_psn_add(acknowledged_ssn(qp), vb_credits_of_code(code));
+}
+
+/* The newest ACK again: does it bring other credits than it did? 9.7.7.2.4 */
+static bool brings_credits(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint32_t limit = rq->credit_limit;
+	bool is_ack = (packet->opcode & VB_OPERATION_MASK) == VB_ACKNOWLEDGE &&
+		      (packet->syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK;
+	if (!is_ack || packet->psn != vb_psn_add(rq->una_psn, VB_PSN_MASK) || !rq->has_credits)
+		return false;
+	note_credits(qp, packet);
+	return !rq->has_credits || rq->credit_limit != limit;
+}
+
+static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	vb_count(qp->lane, VB_NAK_RECEIVED, 1);
+	acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
+	if (packet->syndrome == VB_NAK_PSN_SEQUENCE)
+		vb_recovery_on_gap(qp, now);
+	else
+		vb_requester_refused(qp, packet->syndrome, now);
+}
+
+static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	switch (packet->syndrome & VB_AETH_TYPE_MASK) {
+	case VB_AETH_ACK:
+		if (!acknowledge_through(qp, packet, packet->psn, now)) {
+			vb_count(qp->lane, VB_IMPLIED_NAK, 1);
+			vb_recovery_on_gap(qp, now);
+		}
+		note_credits(qp, packet);
+		break;
+	case VB_AETH_RNR:
+		vb_count(qp->lane, VB_RNR_RECEIVED, 1);
+		acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
+		vb_retry_on_rnr(qp, packet->syndrome & VB_AETH_CODE_MASK, now);
+		break;
+	case VB_AETH_NAK:
+		receive_nak(qp, packet, now);
+		break;
+	}
+}
+
+/* ---- Responses ------------------------------------------------------------------------------------------------- */
+
+/* is_only: a response of one packet, which a probe asks for. */
+static void response_done(struct vb_qp *qp, const struct vb_packet *packet, struct vb_send_wqe *wqe, uint32_t index,
+	uint32_t end, bool is_only, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	struct vb_cc_signal signal = signal_of(qp, packet, now);
+	struct window_cost freed = { 0 };
+	uint32_t psn = rq->una_psn;
+	bool ends_piece = index + 1 == end, ends_message = index + 1 == wqe->psn_count;
+
+	if (ends_piece && rq->rd_atomic_out > 0 && vb_psn_diff(rq->next_psn, psn) > 0)
+		rq->rd_atomic_out--;
+	signal.acked = advance_una(qp, wqe, vb_psn_add(psn, 1), &freed);
+	vb_flight_remove(qp, freed.out, freed.in);
+	if (ends_message)
+		vb_sq_retire_to(qp, vb_after_local_operations(qp, head_index(qp) + 1));
+	vb_recovery_on_progress(qp, psn, &signal, is_only, now);
+}
+
+/* A response belongs to the oldest unanswered READ or atomic, or something before it is missing. */
+static struct vb_send_wqe *answered_wqe(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
+	if (packet->psn == qp->requester.una_psn)
+		return head_wqe(qp);
+	vb_count(qp->lane, VB_IMPLIED_NAK, 1);
+	vb_recovery_on_gap(qp, now);
+	return NULL;
+}
+
+static void receive_read_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_send_wqe *wqe = answered_wqe(qp, packet, now);
+	if (!wqe)
+		return;
+	uint32_t index = psn_index(wqe, packet->psn);
+	bool is_only = (packet->opcode & VB_OPERATION_MASK) == VB_READ_RESPONSE_ONLY;
+	if (is_answered_by_nothing(wqe) && is_only && packet->payload_length == 0) {
+		response_done(qp, packet, wqe, 0, 1, true, now);
+		return;
+	}
+	if (!is_read(wqe) || packet->payload_length != bytes_between(qp, wqe, index, index + 1)) {
+		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
+		return;
+	}
+	if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, vb_offset_of(qp, index), packet->payload,
+		    packet->payload_length, index + 1 == wqe->psn_count)) {
+		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
+		return;
+	}
+	response_done(qp, packet, wqe, index, piece_end(wqe, index), is_only, now);
+}
+
+static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_send_wqe *wqe = answered_wqe(qp, packet, now);
+	if (!wqe)
+		return;
+	if (!is_atomic(wqe)) {
+		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
+		return;
+	}
+	uint64_t value = packet->atomic_result;
+	if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, 0, (const uint8_t *)&value, sizeof(value),
+		    true)) {
+		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
+		return;
+	}
+	response_done(qp, packet, wqe, 0, 1, true, now);
+}
+
+/* What a reserved code would mean is not known, least of all that anything was executed. A response brings an ACK; the
+ * middle one has no AETH. 9.7.5.2, table 44. */
+static bool syndrome_is_known(const struct vb_packet *packet)
+{
+	unsigned operation = packet->opcode & VB_OPERATION_MASK;
+	uint8_t code = packet->syndrome & VB_AETH_CODE_MASK;
+	if (operation == VB_READ_RESPONSE_MIDDLE)
+		return true;
+	switch (packet->syndrome & VB_AETH_TYPE_MASK) {
+	case VB_AETH_ACK:
+		return true;
+	case VB_AETH_RNR:
+		return operation == VB_ACKNOWLEDGE;
+	case VB_AETH_NAK:
+		return operation == VB_ACKNOWLEDGE && code <= (VB_NAK_INVALID_RD & VB_AETH_CODE_MASK);
+	default:
+		return false;
+	}
+}
+
+static bool is_outstanding(const struct vb_requester *rq, uint32_t psn)
+{
+	return vb_psn_diff(psn, rq->una_psn) >= 0 && vb_psn_diff(psn, rq->max_psn) < 0;
+}
+
+void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	enum vb_qp_state state = vb_state(qp);
+
+	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
+		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
+		return;
+	}
+	if (qp->neighbour) { /* it has sent none that a packet could answer */
+		vb_count(qp->lane, VB_DROP_GHOST, 1);
+		return;
+	}
+	if (!syndrome_is_known(packet)) {
+		vb_count(qp->lane, VB_DROP_SYNDROME, 1);
+		return;
+	}
+	vb_flight_be_heard(qp);
+	if (!is_outstanding(rq, packet->psn)) {
+		if (brings_credits(qp, packet))
+			vb_schedule(qp);
+		else
+			vb_count(qp->lane, VB_DROP_GHOST, 1);
+		vb_recovery_on_ghost(qp, now);
+		return;
+	}
+	switch (packet->opcode & VB_OPERATION_MASK) {
+	case VB_ACKNOWLEDGE:
+		receive_ack(qp, packet, now);
+		break;
+	case VB_ATOMIC_ACKNOWLEDGE:
+		receive_atomic_response(qp, packet, now);
+		break;
+	default:
+		receive_read_response(qp, packet, now);
+		break;
+	}
+	await_answer(qp, now);
+	vb_requester_proceed(qp, now);
+}

@@ -1,0 +1,66 @@
+/* What the holder of a lane sees of the wire transport: packets that leave, what is known of peers, and what QPs came
+ * to. Functions here are those of engine/nic.h. */
+#ifndef VB_ROCE_HOLDER_H
+#define VB_ROCE_HOLDER_H
+
+#include "core/objects.h"
+#include "wire/packet.h"
+
+struct vb_outgoing {
+	struct vb_packet packet;       /* payload is NULL: the bytes are iov[iov_first .. + iov_count) of the batch */
+	const struct vb_av *av;        /* where it goes */
+	uint16_t iov_first, iov_count; /* no iov at all for phantom memory */
+	uint16_t flow;                 /* entropy for the UDP source port, constant per QP: 0xC000 .. 0xFFFF */
+	bool to_trains;                /* the peer is known to take GSO trains */
+	struct vb_qp *qp;              /* the engine's */
+};
+
+/* Goes back to the engine when the port is done with a packet's bytes. */
+struct vb_receipt {
+	uint64_t cookie; /* the engine's name for the packet */
+	int error;       /* the holder's: 0, or the positive errno of the send */
+};
+
+#define VB_BATCH_PACKETS 64
+#define VB_BATCH_IOV     512
+
+/* Big (tens of KiB): the holder allocates one a lane. */
+struct vb_batch {
+	unsigned count, iov_count;
+	struct vb_outgoing out[VB_BATCH_PACKETS];
+	struct vb_receipt receipts[VB_BATCH_PACKETS]; /* of out, without error */
+	struct vb_iov iov[VB_BATCH_IOV];
+};
+
+void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts);
+
+/* n packets of one path, ICRC verified, in arrival order. payload == NULL with a length is phantom payload. [lane] */
+void vb_lane_receive(
+	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now);
+
+/* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a
+ * program that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
+bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);
+
+/* What a QP is held to, and what it has come to since its RTS. */
+struct vb_qp_account {
+	uint32_t qpn, dest_qpn;
+	enum vb_qp_type type;
+	struct vb_gid peer;
+	bool is_local;                     /* its requests go by memory, and nothing holds them back */
+	const char *algorithm;             /* of congestion control */
+	uint64_t rate;                     /* bytes a second, as rates count them; 0: not paced */
+	uint32_t window_bytes;             /* 0: nobody acknowledges */
+	uint64_t acked;                    /* bytes of messages, in packets */
+	vb_time acked_in;                  /* from its first packet to the newest acknowledgement */
+	uint32_t cnps_sent, cnps_received; /* packets, as these: */
+	uint32_t sent_again, probes;       /* after a loss; after silence, to hear what was lost */
+};
+
+/* Now, or as it was when it failed. False: it has no peer, or was in RTS never. [lane] */
+bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account);
+
+int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid); /* [lane] UD; twice is harmless; -ENOMEM */
+int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid); /* [lane] -EINVAL when not attached */
+
+#endif

@@ -1,0 +1,320 @@
+/* Recovery of the requester: what to send again, and when. Go-back-N as specified (IBA vol. 1, 9.7.5 to 9.7.7), for
+ * comparison go-back-0, and before the specified timer a tail probe, unless the lane has none: after max(4 srtt, 1 ms
+ * or what the lane says) of silence the newest packet goes again with AckReq, then the oldest unacknowledged, which
+ * always gets an answer; then the oldest at doubling intervals. Probes are duplicates, hence legal, and do not count
+ * as retries. A peer that has lost nothing is given more time than 1 ms: what is silent there is a process that waits
+ * for its core, and a probe is one more thing that it has to do.
+ * Holds: una_psn <= next_psn <= max_psn; whatever lies in between is accounted in flight. */
+#include "roce/roce.h"
+#include "base/invariant.h"
+#include "roce/echo.h"
+#include "core/events.h"
+#include "roce/message.h"
+#include "roce/peers.h"
+#include "roce/requester.h"
+#include "core/send_queue.h"
+
+#define PROBE_MAX    (8 * VB_MS)
+#define PATIENCE_MAX (64 * VB_MS)
+#define RTT_MAX      (1 * VB_S) /* what took longer says that somebody stood still */
+/* a broker stays for a second after its last client, and can be asked until then */
+#define WORRY         (300 * VB_MS)
+#define GHOSTS_HEEDED 64 /* answers to something old that postpone the timers, between two of progress */
+
+static vb_time probe_interval(const struct vb_qp *qp)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	const struct vb_requester *rq = &qp->requester;
+	vb_time least = vb_retry_patience(qp), base = 4 * re->srtt > least ? 4 * re->srtt : least;
+	if (base > PROBE_MAX)
+		return base;
+	vb_time interval = base << rq->backoff;
+	return interval < PROBE_MAX ? interval : PROBE_MAX;
+}
+
+static struct vb_deadline probe_due(const struct vb_qp *qp)
+{
+	return (struct vb_deadline){ vb_time_add(qp->requester.quiet_since, probe_interval(qp)),
+		!vb_roce_lane_of(qp)->config.never_probes };
+}
+
+struct vb_deadline vb_recovery_deadline(const struct vb_qp *qp)
+{
+	if (!vb_requester_is_busy(qp))
+		return (struct vb_deadline){ 0 };
+	return vb_deadline_earlier(probe_due(qp), vb_retry_ack_timeout(qp, qp->requester.progress_at));
+}
+
+void vb_recovery_reset(struct vb_qp *qp)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	re->is_recovering = re->is_timing = re->was_probed = false;
+	re->probe = re->probed = VB_PROBE_NONE;
+	re->srtt = 0;
+}
+
+/* The first packet is timed: also where it is lost, and another is timed when it is acknowledged. */
+static void note_begun(struct vb_tally *tally, vb_time now)
+{
+	if (tally->has_begun)
+		return;
+	tally->has_begun = true;
+	tally->since = now;
+}
+
+void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	struct vb_requester *rq = &qp->requester;
+	rq->quiet_since = now;
+	if (!is_new) {
+		vb_count(qp->lane, VB_RETRANSMITTED, 1);
+		vb_roce(qp)->congestion.tally.sent_again++;
+	}
+	if (is_new && !re->is_timing) {
+		note_begun(&vb_roce(qp)->congestion.tally, now);
+		re->is_timing = true;
+		re->rtt_psn = psn;
+		re->rtt_sent_at = now;
+	}
+	if (!qp->timer.deadline.is_set) {
+		rq->progress_at = now; /* the queue just became busy */
+		vb_retry_arm(qp, vb_recovery_deadline(qp));
+	} /* else it comes up early and is put back */
+}
+
+/* Go-back-0: what was acknowledged of the oldest message counts no more. */
+static void forget_progress(struct vb_qp *qp)
+{
+	const struct vb_send_wqe *oldest = head_wqe(qp);
+	if (vb_requester_is_busy(qp) && oldest->psn_count)
+		qp->requester.una_psn = oldest->first_psn;
+}
+
+void vb_roce_go_back(struct vb_qp *qp)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	vb_flight_clear(qp);
+	if (qp->transport->restarts_messages)
+		forget_progress(qp);
+	re->is_timing = false;                  /* Karn: what is sent twice is not timed */
+	re->probe = re->probed = VB_PROBE_NONE; /* nor do answers from now on say anything of a probe */
+	re->is_probe_in_doubt = false;
+}
+
+/* The holder may find out why, and has until the last retry for that: where there is none, until the first timeout. */
+static void tell_silence(struct vb_qp *qp)
+{
+	if (vb_roce_lane_of(qp)->config.tells_silence)
+		vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_SILENT);
+}
+
+/* Where the ack timeout is long, the holder hears of it by the first probe after WORRY. */
+static bool was_worried(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	return qp->attr.retry_cnt > 0 && vb_time_since(rq->progress_at, rq->quiet_since) >= WORRY;
+}
+
+static void note_quiet(struct vb_qp *qp, vb_time now)
+{
+	const bool was = was_worried(qp);
+	qp->requester.quiet_since = now;
+	if (qp->requester.tries == 0 && !was && was_worried(qp))
+		tell_silence(qp);
+}
+
+static void tell_loss(struct vb_qp *qp, vb_time now)
+{
+	vb_congestion_tell(qp,
+		&(struct vb_cc_signal){
+			.event = VB_CC_LOST, .flight = vb_roce(qp)->flight.out + vb_roce(qp)->flight.in, .now = now });
+}
+
+static void measure_rtt(struct vb_qp *qp, uint32_t psn, vb_time now, vb_time *rtt)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	*rtt = 0;
+	if (!re->is_timing || vb_psn_diff(psn, re->rtt_psn) < 0)
+		return;
+	re->is_timing = false;
+	*rtt = vb_time_since(re->rtt_sent_at, now);
+	if (*rtt > RTT_MAX)
+		*rtt = RTT_MAX;
+	re->srtt = re->srtt ? re->srtt + (*rtt - re->srtt) / 8 : *rtt;
+}
+
+/* Packets do get lost on the way to this peer: from now on silence most likely means that. */
+static void note_loss(struct vb_qp *qp)
+{
+	if (qp->peer)
+		qp->peer->patience = qp->lane->least_silence;
+}
+
+/* Nothing was lost, the peer is slow. */
+static void note_probe_in_vain(struct vb_qp *qp, vb_time before)
+{
+	vb_time twice = 2 * before < PATIENCE_MAX ? 2 * before : PATIENCE_MAX;
+	if (qp->peer)
+		qp->peer->patience = twice > qp->lane->patience ? twice : qp->lane->patience;
+}
+
+/* A peer that answers at once was there all the time, so what the probe repeats was lost; unless there comes a second
+ * answer. One that answers later had both before it, and may well answer both with one ack. */
+static void note_probe_answered(struct vb_qp *qp, vb_time now)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	struct vb_requester *rq = &qp->requester;
+	vb_time soon = 2 * re->srtt > qp->lane->least_silence / 2 ? 2 * re->srtt : qp->lane->least_silence / 2;
+	vb_time before = vb_retry_patience_with(qp);
+	re->is_probe_in_doubt = vb_time_since(rq->quiet_since, now) < soon;
+	re->doubt_end = rq->next_psn;
+	re->patience_before = before;
+	if (re->is_probe_in_doubt)
+		note_loss(qp);
+	else
+		note_probe_in_vain(qp, before);
+}
+
+static void note_acked(struct vb_tally *tally, uint32_t bytes, vb_time now)
+{
+	if (tally->acked == 0)
+		tally->has_begun = bytes > 0; /* what has none may be long before the rest */
+	tally->acked += bytes;
+	tally->acked_at = now;
+}
+
+void vb_recovery_on_progress(
+	struct vb_qp *qp, uint32_t psn, struct vb_cc_signal *acked, bool may_answer_probe, vb_time now)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	struct vb_requester *rq = &qp->requester;
+
+	note_acked(&vb_roce(qp)->congestion.tally, acked->acked, now);
+	measure_rtt(qp, psn, now, &acked->rtt);
+	vb_congestion_tell(qp, acked);
+	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
+	bool rest_is_lost = re->probed == VB_PROBE_OLDEST && psn == re->probed_psn && may_answer_probe &&
+			    rq->next_psn != rq->una_psn;
+	if (re->probed)
+		note_probe_answered(qp, now);
+	else if (re->is_probe_in_doubt && vb_psn_diff(psn, re->doubt_end) >= 0)
+		re->is_probe_in_doubt = false;
+	rq->retries_left = qp->attr.retry_cnt;
+	rq->rnr_retries_left = qp->attr.rnr_retry;
+	re->is_recovering = false;
+	re->probe = re->probed = VB_PROBE_NONE;
+	re->was_probed = false;
+	re->ghosts = 0;
+	/* Kept until a round trip is measured, as Karn's algorithm asks, or the peer is seen to be quick: an answer
+	 * that soon after the last packet left is one to it. */
+	if (acked->rtt || vb_time_since(rq->quiet_since, now) < qp->lane->least_silence)
+		rq->backoff = 0;
+	rq->tries = 0;
+	rq->progress_at = rq->quiet_since = now;
+	if (rest_is_lost) {
+		tell_loss(qp, now);
+		vb_retry_go_back(qp);
+	}
+	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
+	if (!vb_requester_is_busy(qp) || !qp->timer.deadline.is_set)
+		vb_retry_arm(qp, vb_recovery_deadline(qp));
+}
+
+void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now)
+{
+	if (vb_roce(qp)->recovery.is_probe_in_doubt)
+		note_probe_in_vain(qp, vb_roce(qp)->recovery.patience_before);
+	vb_roce(qp)->recovery.is_probe_in_doubt = false;
+	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting || vb_roce(qp)->recovery.ghosts >= GHOSTS_HEEDED)
+		return;
+	vb_roce(qp)->recovery.ghosts++;
+	qp->requester.progress_at = qp->requester.quiet_since = now;
+}
+
+void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	if (re->is_recovering)
+		return;
+	if (!vb_retry_use(qp, now))
+		return;
+	re->is_recovering = true;
+	note_loss(qp);
+	tell_loss(qp, now);
+	vb_retry_go_back(qp);
+	vb_retry_arm(qp, vb_recovery_deadline(qp));
+}
+
+static void send_probe(struct vb_qp *qp)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	struct vb_requester *rq = &qp->requester;
+	if (re->was_probed)
+		vb_flight_fall_silent(qp);
+	re->probe = re->was_probed ? VB_PROBE_OLDEST : VB_PROBE_NEWEST;
+	re->was_probed = true;
+	if (rq->backoff < VB_BACKOFF_MAX && ++rq->backoff == VB_BACKOFF_MAX && qp->attr.retry_cnt == 0)
+		tell_silence(qp);
+	vb_schedule(qp);
+}
+
+static void on_ack_timeout(struct vb_qp *qp, vb_time now)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	struct vb_requester *rq = &qp->requester;
+	vb_count(qp->lane, VB_TIMEOUTS, 1);
+	if (!vb_retry_use(qp, now))
+		return;
+	if (rq->tries == 1 && !was_worried(qp))
+		tell_silence(qp);
+	rq->progress_at = rq->quiet_since = now;
+	re->is_recovering = false;
+	re->was_probed = false;
+	tell_loss(qp, now);
+	vb_retry_go_back(qp);
+}
+
+void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	if (vb_requester_is_busy(qp) && rq->next_psn == rq->una_psn) {
+		/* gone back, and waiting for a window: nothing to be answered */
+		rq->progress_at = rq->quiet_since = now;
+	} else if (vb_requester_is_busy(qp)) {
+		if (vb_deadline_due(vb_retry_ack_timeout(qp, rq->progress_at), now)) {
+			on_ack_timeout(qp, now);
+		} else if (vb_deadline_due(probe_due(qp), now)) {
+			note_quiet(qp, now);
+			send_probe(qp);
+		}
+	}
+	if (!vb_is_failing(qp))
+		vb_retry_arm(qp, vb_recovery_deadline(qp));
+}
+
+/* Of a reliable QP: what lies between una_psn and next_psn, counted anew. */
+void vb_recovery_check(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t out = 0, in = 0, responses = 0;
+	assert(vb_psn_diff(rq->next_psn, rq->una_psn) >= 0 && vb_psn_diff(rq->max_psn, rq->next_psn) >= 0);
+	uint32_t psn = rq->una_psn;
+	for (uint32_t i = head_index(qp); psn != rq->next_psn; i++) {
+		assert(i != atomic_load_explicit(&qp->sq.tail, memory_order_relaxed));
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, i);
+		assert(wqe->is_started);
+		if (wqe->psn_count == 0)
+			continue;
+		uint32_t from = psn_index(wqe, psn), end = from + (uint32_t)vb_psn_diff(rq->next_psn, psn);
+		end = end < wqe->psn_count ? end : wqe->psn_count;
+		struct window_cost cost = cost_between(qp, wqe, from, end);
+		out += cost.out;
+		in += cost.in;
+		for (uint32_t at = from; needs_response(wqe) && at < end; at += span_at(wqe, at))
+			responses++;
+		psn = vb_psn_add(wqe->first_psn, end);
+	}
+	assert(vb_roce(qp)->flight.out == out && vb_roce(qp)->flight.in == in);
+	assert(rq->rd_atomic_out == responses);
+}

@@ -1,0 +1,314 @@
+/* The requester's sending half: turns work requests into request packets.
+ * Holds: work requests start in order, each packet has the PSN it always had.
+ * Not here: what comes back (acknowledgement.c), when to send again (recovery.c), how much may be under way (flight.c),
+ * UD (ud.c). IBA vol. 1, 9.7.1 to 9.7.4. */
+#include <stdlib.h>
+#include "roce/roce.h"
+#include "base/invariant.h"
+#include "roce/batch.h"
+#include "roce/echo.h"
+#include "core/kept.h"
+#include "core/memory.h"
+#include "roce/message.h"
+#include "roce/peers.h"
+#include "roce/requester.h"
+#include "core/send_queue.h"
+
+/* Whatever the windows say: of twice as many it could not be told which are old. */
+#define PSNS_UNDER_WAY (1 << 22)
+
+static void fill_extension_headers(
+	struct vb_packet *packet, const struct vb_send_wqe *wqe, uint32_t offset, uint32_t length)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	packet->xrc_srqn = wqe->srqn;
+	packet->va = wqe->remote_addr + offset;
+	packet->rkey = wqe->rkey;
+	packet->dma_length = length;
+	if (row->message == VB_MESSAGE_ATOMIC) {
+		packet->swap_add = swap_or_add_of(wqe);
+		packet->compare = compare_of(wqe);
+	}
+	if (row->message == VB_MESSAGE_FLUSH) {
+		packet->flush = flush_word_of(wqe);
+		packet->dma_length = wqe->flush.length;
+	}
+	if (row->has_imm)
+		packet->imm = wqe->imm_or_inv;
+	if (row->has_inv)
+		packet->inv_rkey = wqe->imm_or_inv;
+}
+
+/* Builds the request packet of packets index .. end - 1 of the message (of a READ; others have one). False: a local SGE
+ * forbids it. */
+static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
+{
+	bool is_first = index == 0, is_last = end == wqe->psn_count;
+	uint8_t opcode = (uint8_t)(qp->service | operation_of(wqe, is_first, is_last));
+	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
+	const struct vb_opcode *row = &vb_opcodes[opcode];
+
+	out->packet.psn = vb_psn_add(wqe->first_psn, index);
+	fill_extension_headers(&out->packet, wqe, is_read(wqe) ? vb_offset_of(qp, index) : 0,
+		is_read(wqe) ? bytes_between(qp, wqe, index, end) : wqe->length);
+	out->packet.solicited = (wqe->flags & VB_SEND_SOLICITED) && row->consumes_recv;
+	if (is_read(wqe) || is_atomic(wqe))
+		return true;
+	return vb_batch_add_wqe(batch, out, qp, wqe, vb_offset_of(qp, index), bytes_between(qp, wqe, index, end));
+}
+
+/* It has windows in plenty, and what follows is not held back. */
+static bool is_spared(const struct vb_qp *qp)
+{
+	uint32_t spared = vb_roce_lane_of(qp)->config.acks.spared_bytes;
+	return spared && !vb_congestion_counts_packets(&vb_roce(qp)->congestion) && vb_flight_is_ample(qp, 4 * spared);
+}
+
+static uint32_t ask_every(const struct vb_qp *qp)
+{
+	return is_spared(qp) ? vb_roce_lane_of(qp)->config.acks.spared_bytes : vb_roce(qp)->ask_every;
+}
+
+bool vb_requester_asks_later(const struct vb_qp *qp)
+{
+	return is_spared(qp) && vb_roce(qp)->since_ackreq < vb_roce_lane_of(qp)->config.acks.spared_bytes;
+}
+
+/* A window ends with it, and what is to open that again has not been asked for. */
+static bool ends_a_window(const struct vb_qp *qp)
+{
+	if (!vb_flight_nears_end(qp, qp->mtu + vb_roce(qp)->overhead))
+		return false;
+	bool asks_when_full = !vb_roce_lane_of(qp)->config.acks.by_count_alone && !is_spared(qp);
+	return asks_when_full || vb_roce(qp)->flight.out <= vb_roce(qp)->since_ackreq;
+}
+
+/* A message is queued behind it that can leave as soon as windows let it. */
+static bool is_followed(const struct vb_qp *qp)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t next = rq->cursor + 1;
+	if (next == atomic_load_explicit(&qp->sq.tail, memory_order_acquire) || rq->has_credits)
+		return false;
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, next);
+	return !is_local(wqe) && !needs_response(wqe) && !(wqe->flags & VB_SEND_FENCE);
+}
+
+/* A packet asks for an ack when its message ends, unless more follows, every so often, and when a window ends with
+ * it. */
+static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t end, uint32_t bytes)
+{
+	vb_roce(qp)->since_ackreq += bytes;
+	bool is_amid = end < wqe->psn_count || (vb_requester_asks_later(qp) && is_followed(qp));
+	if (is_amid && vb_roce(qp)->since_ackreq < ask_every(qp) && !ends_a_window(qp))
+		return false;
+	vb_roce(qp)->since_ackreq = 0;
+	return true;
+}
+
+/* The READ goes on in pieces as large as the windows are now. What was asked for before keeps its ends, for it must be
+ * asked for again as it was: responders remember each request. So sizes change one after the other. */
+static void size_next_piece(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
+{
+	uint32_t piece = vb_flight_read_piece(qp);
+	bool is_settled = wqe->read.changed_at == 0 ||
+			  vb_psn_diff(qp->requester.una_psn, vb_psn_add(wqe->first_psn, wqe->read.changed_at)) >= 0;
+	if (piece == wqe->read.piece || !is_settled)
+		return;
+	wqe->read.earlier_piece = wqe->read.piece;
+	wqe->read.piece = piece;
+	wqe->read.changed_at = index;
+}
+
+/* The packet at next_psn, if depth, credits and windows allow it. */
+static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint32_t psn = rq->next_psn, index = psn_index(wqe, psn);
+	bool is_new = vb_psn_diff(psn, rq->max_psn) >= 0;
+	if (is_read(wqe) && is_new)
+		size_next_piece(qp, wqe, index);
+	uint32_t span = span_at(wqe, index);
+	struct window_cost cost = cost_between(qp, wqe, index, index + span);
+
+	if (needs_response(wqe) && rq->rd_atomic_out >= qp->attr.max_rd_atomic)
+		return false;
+	if (vb_psn_diff(psn, rq->una_psn) >= PSNS_UNDER_WAY)
+		return false;
+	if (index > 0 && rq->has_credits && takes_a_receive(wqe) && vb_psn_diff(wqe->ssn, rq->credit_limit) > 0 &&
+		rq->next_psn != rq->una_psn)
+		return false; /* the probe beyond the credits is one packet */
+	if (!vb_flight_allows(qp, cost.out, cost.in))
+		return false;
+	if (!build(qp, batch, wqe, index, index + span)) {
+		vb_batch_undo(batch);
+		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
+		return false;
+	}
+	if (needs_response(wqe))
+		rq->rd_atomic_out++;
+	if (is_read(wqe) && is_new)
+		rq->ssn = vb_psn_add(rq->ssn, 1);
+	vb_flight_add(qp, cost.out, cost.in);
+	struct vb_packet *packet = &batch->out[batch->count - 1].packet;
+	packet->ackreq = wants_ack(qp, wqe, index + span, cost.out) || needs_response(wqe);
+	rq->next_psn = vb_psn_add(psn, span);
+	if (vb_psn_diff(rq->next_psn, rq->max_psn) > 0)
+		rq->max_psn = rq->next_psn;
+	vb_recovery_on_sent(qp, vb_psn_add(psn, span - 1), is_new, now);
+	return true;
+}
+
+/* The WQE at next_psn, if what was emitted last is its First or a Middle, and new: no probe, which leaves whatever
+ * the windows say, and also when the cursor stands at a WQE before that, which is to fail. */
+static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct vb_packet *last)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	const struct vb_requester *rq = &qp->requester;
+	const struct vb_opcode *row = vb_packet_row(last);
+	if (!qp->is_reliable || re->probed || rq->doomed || row->is_response ||
+		(row->place != VB_FIRST && row->place != VB_MIDDLE) || rq->next_psn != rq->max_psn ||
+		last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
+		return NULL;
+	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
+	bool is_plain = wqe->sge_count == 1 && !(wqe->flags & VB_SEND_INLINE);
+	return is_plain && !(rq->has_credits && takes_a_receive(wqe)) ? wqe : NULL;
+}
+
+/* How many Middles may follow of which none asks for an ack: that is for vb_requester_emit. */
+static uint32_t middles_allowed(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t most)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t cost = qp->mtu + vb_roce(qp)->overhead, left = wqe->psn_count - 1 - psn_index(wqe, rq->next_psn);
+	uint64_t room = vb_flight_room(qp, cost);
+	uint32_t every = ask_every(qp),
+		 silent = vb_roce(qp)->since_ackreq < every ? (every - 1 - vb_roce(qp)->since_ackreq) / cost : 0;
+	if (room <= most)
+		most = room ? (uint32_t)room - 1 : 0;
+	if (silent < most)
+		most = silent;
+	return left < most ? left : most;
+}
+
+uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uint32_t most, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	struct vb_send_wqe *wqe = wqe_in_progress(qp, &batch->out[batch->count - 1].packet);
+	uint32_t n = wqe ? middles_allowed(qp, wqe, most) : 0;
+	struct vb_reach run;
+	if (n == 0 || !vb_reach_part(&wqe->whole, vb_offset_of(qp, psn_index(wqe, rq->next_psn)), vb_offset_of(qp, n),
+			      false, &run))
+		return 0;
+	const uint8_t *bytes = vb_load(&run, vb_offset_of(qp, n));
+	uint8_t opcode = (uint8_t)(qp->service | vb_wr_kinds[wqe->opcode].forms.middle);
+	for (uint32_t i = 0; i < n; i++) {
+		struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
+		out->packet.psn = vb_psn_add(rq->next_psn, i);
+		out->packet.xrc_srqn = wqe->srqn;
+		out->packet.payload_length = qp->mtu;
+		vb_batch_add_iov(batch, out, bytes ? bytes + vb_offset_of(qp, i) : NULL, qp->mtu);
+	}
+	vb_flight_add(qp, n * (qp->mtu + vb_roce(qp)->overhead), 0);
+	vb_roce(qp)->since_ackreq += n * (qp->mtu + vb_roce(qp)->overhead);
+	rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, n);
+	vb_recovery_on_sent(qp, vb_psn_add(rq->next_psn, VB_PSN_MASK), true, now);
+	return n;
+}
+
+/* UC: the packet is forgotten as it leaves; the message completes once the port is done with all of its packets.
+ * 9.8.2. */
+static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	uint32_t index = psn_index(wqe, rq->next_psn);
+	uint32_t cost = cost_between(qp, wqe, index, index + 1).out;
+
+	if (!vb_echo_allows(qp, cost, now))
+		return false;
+	if (!build(qp, batch, wqe, index, index + 1)) {
+		vb_batch_undo(batch);
+		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
+		return false;
+	}
+	vb_echo_on_sent(qp, &batch->out[batch->count - 1], cost);
+	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
+	wqe->at_port++;
+	vb_batch_is_message(batch);
+	if (index + 1 == wqe->psn_count)
+		rq->cursor++;
+	return true;
+}
+
+/* The newest packet again, or the oldest. Of a READ one packet is asked for: a peer that is merely slow is not made to
+ * send everything twice; and where a READ is the oldest, its response is what everything waits for. */
+static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	struct vb_requester *rq = &qp->requester;
+	bool is_newest = re->probe == VB_PROBE_NEWEST;
+
+	re->probe = VB_PROBE_NONE;
+	if (rq->next_psn == rq->una_psn)
+		return false;
+	struct vb_send_wqe *wqe = vb_requester_wqe_of(qp, rq->una_psn);
+	uint32_t psn = rq->una_psn;
+	if (is_newest && wqe && !needs_response(wqe)) {
+		psn = vb_psn_add(rq->next_psn, VB_PSN_MASK);
+		wqe = vb_requester_wqe_of(qp, psn);
+	} else {
+		is_newest = false;
+	}
+	if (!wqe)
+		return false;
+	uint32_t index = psn_index(wqe, psn);
+	if (is_newest && is_read(wqe))
+		index = piece_begin(wqe, index);
+	if (!build(qp, batch, wqe, index, index + 1)) {
+		vb_batch_undo(batch);
+		return false;
+	}
+	struct vb_packet *packet = &batch->out[batch->count - 1].packet;
+	packet->ackreq = true;
+	re->probed = is_newest ? VB_PROBE_NEWEST : VB_PROBE_OLDEST;
+	re->probed_psn = packet->psn;
+	re->is_timing = false;
+	rq->quiet_since = now;
+	vb_count(qp->lane, VB_PROBES, 1);
+	vb_roce(qp)->congestion.tally.probes++;
+	return true;
+}
+
+bool vb_requester_has_work(const struct vb_qp *qp)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	const struct vb_requester *rq = &qp->requester;
+	return vb_requester_may_send(qp) &&
+	       (re->probe || rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire));
+}
+
+bool vb_requester_has_unsent(const struct vb_qp *qp)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	const struct vb_requester *rq = &qp->requester;
+	if (!vb_requester_has_work(qp))
+		return false;
+	if (re->probe)
+		return true;
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
+	bool is_sent = wqe->is_started && psn_index(wqe, rq->next_psn) >= wqe->psn_count;
+	return !is_sent || rq->cursor + 1 != atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
+}
+
+bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+
+	if (qp->neighbour)
+		return false;
+	if (re->probe && vb_requester_may_send(qp) && emit_probe(qp, batch, now))
+		return true;
+	struct vb_send_wqe *wqe = vb_requester_next(qp, now);
+	if (!wqe)
+		return false;
+	return qp->is_reliable ? emit_next(qp, batch, wqe, now) : emit_unacknowledged(qp, batch, wqe, now);
+}

@@ -1,0 +1,401 @@
+/* What the responder sends: READ responses, atomic replies, acks, NAKs and congestion notifications, and the memory of
+ * READs and atomics from which duplicates are answered again.
+ * Holds: responses leave in PSN order; an ack never overtakes the response to an earlier READ. IBA vol. 1, 9.7.5. */
+#include <stdlib.h>
+#include "roce/roce.h"
+#include "base/invariant.h"
+#include "roce/batch.h"
+#include "core/events.h"
+#include "core/memory.h"
+#include "roce/peers.h"
+#include "core/queues.h"
+#include "roce/responder.h"
+
+#define ACK_AT_ONCE_PACKETS 4
+#define ACK_AT_ONCE_BYTES   4096
+
+/* ---- Acks ------------------------------------------------------------------------------------------------------ */
+
+/* 9.7.7.2.2, table 46. */
+static const uint16_t credit_count[31] = { 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512,
+	768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768 };
+
+uint32_t vb_credits_of_code(uint8_t code)
+{
+	return credit_count[code];
+}
+
+/* The largest code that promises no more than is there. */
+static uint8_t credit_code(uint32_t receives)
+{
+	uint8_t code = 0;
+	while (code < 30 && credit_count[code + 1] <= receives)
+		code++;
+	return code;
+}
+
+uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp)
+{
+	if (!qp->pd->nic->config.advertise_credits || !qp->rq.slots)
+		return VB_AETH_ACK | VB_AETH_NO_CREDITS;
+	return (uint8_t)(VB_AETH_ACK | credit_code(vb_recv_ring_count(&qp->rq)));
+}
+
+/* Notes what is to be said next; a later answer replaces one that has not left. Small messages' acks are held back for
+ * a while so that data can leave first; anything more is answered at once. */
+void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urgent, vb_time now)
+{
+	struct vb_ack *ack = &vb_roce(qp)->responses.ack;
+	struct vb_lane *lane = qp->lane;
+
+	ack->syndrome = syndrome;
+	ack->psn = psn;
+	ack->holder = vb_roce_lane(lane)->holder;
+	if (urgent || ack->packets >= ACK_AT_ONCE_PACKETS || ack->bytes >= ACK_AT_ONCE_BYTES ||
+		vb_roce_lane(lane)->config.ack_delay <= 0)
+		ack->is_urgent = true;
+	if (!ack->is_wanted) {
+		ack->is_wanted = true;
+		ack->deadline = vb_time_add(now, vb_roce_lane(lane)->config.ack_delay);
+		if (!ack->is_urgent && !vb_roce(qp)->responses.is_first)
+			vb_list_add_tail(&vb_roce_lane(lane)->acks, &vb_roce(qp)->ack_link);
+	}
+	if (ack->is_urgent) {
+		vb_schedule_no_ack(qp);
+		vb_schedule_reply(qp);
+	}
+}
+
+/* A fatal NAK, the last that this QP has to say: it is in ERR. It is remembered, for should it be lost, the peer would
+ * ask until its retries are used up, and never hear why. */
+void vb_responder_refuse(struct vb_qp *qp, uint8_t nak, uint32_t psn, vb_time now)
+{
+	vb_roce(qp)->responses.refusal = nak;
+	vb_roce(qp)->responses.refusal_psn = psn;
+	vb_count(qp->lane, VB_NAK_SENT, 1);
+	vb_responder_ack(qp, nak, psn, true, now);
+}
+
+static struct vb_resource *oldest_active(struct vb_responses *rs)
+{
+	struct vb_resource *oldest = NULL;
+	assert(rs->active_resources > 0);
+	for (uint8_t i = 0; i < rs->resource_count; i++) {
+		struct vb_resource *resource = &rs->resources[i];
+		if (resource->is_active && (!oldest || vb_psn_diff(resource->next_psn, oldest->next_psn) < 0))
+			oldest = resource;
+	}
+	return oldest;
+}
+
+bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
+{
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	struct vb_ack *ack = &rs->ack;
+
+	vb_schedule_no_ack(qp);
+	if (!ack->is_wanted)
+		return false;
+	uint32_t msn = qp->responder.msn;
+	if (rs->active_resources) {
+		const struct vb_resource *resource = oldest_active(rs);
+		if (vb_psn_diff(ack->psn, resource->next_psn) >= 0) {
+			ack->is_urgent =
+				true; /* comes after the responses; they schedule the QP until they are through */
+			return false;
+		}
+		msn = vb_psn_add(resource->msn, VB_PSN_MASK); /* of what is answered nothing is done yet */
+	}
+	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->service | VB_ACKNOWLEDGE, &qp->attr.av);
+	out->packet.psn = ack->psn;
+	out->packet.syndrome = ack->syndrome;
+	out->packet.msn = msn;
+	out->packet.holder = ack->holder;
+	out->packet.becn = ack->is_marked && vb_roce_lane_of(qp)->config.acks.tells_marks;
+	*ack = (struct vb_ack){ 0 };
+	vb_count(qp->lane, VB_ACK_SENT, 1);
+	return true;
+}
+
+static struct vb_cnp_clock *cnp_clock_of(struct vb_qp *qp)
+{
+	switch (vb_roce_lane_of(qp)->config.cnps.scope) {
+	case VB_CNP_PER_DESTINATION:
+		return &vb_roce(qp)->destination->cnp_clock;
+	case VB_CNP_PER_PORT:
+		return &vb_roce_lane_of(qp)->cnp_clock;
+	default:
+		return &vb_roce(qp)->cnp_clock;
+	}
+}
+
+bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	struct vb_cnp_clock *clock = cnp_clock_of(qp);
+	vb_roce(qp)->responses.cnp_wanted = false;
+	if (clock->was_sent && vb_time_since(clock->sent_at, now) < vb_roce_lane_of(qp)->config.cnps.interval)
+		return false;
+	*clock = (struct vb_cnp_clock){ .sent_at = now, .was_sent = true };
+	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_CNP, &qp->attr.av);
+	out->packet.becn = true;
+	vb_count(qp->lane, VB_CNP_SENT, 1);
+	vb_roce(qp)->congestion.tally.cnps_sent++;
+	return true;
+}
+
+/* ---- Resources ------------------------------------------------------------------------------------------------- */
+
+static void deactivate(struct vb_responses *rs, struct vb_resource *resource)
+{
+	if (resource->is_active)
+		rs->active_resources--;
+	resource->is_active = false;
+}
+
+static void activate(struct vb_responses *rs, struct vb_resource *resource, uint32_t first, uint32_t end)
+{
+	if (!resource->is_active)
+		rs->active_resources++;
+	resource->is_active = true;
+	resource->start_psn = resource->next_psn = first;
+	resource->end_psn = end;
+}
+
+/* As many as the peer is granted now; those that there are stay, the oldest first. */
+static bool make_resources(struct vb_qp *qp)
+{
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	struct vb_resource *made = calloc(qp->attr.max_dest_rd_atomic, sizeof(*made));
+	if (!made)
+		return false;
+	for (uint8_t i = 0; i < rs->resource_count; i++)
+		made[i] = rs->resources[(rs->resource_next + i) % rs->resource_count];
+	free(rs->resources);
+	rs->resources = made;
+	rs->resource_next = rs->resource_count;
+	rs->resource_count = qp->attr.max_dest_rd_atomic;
+	return true;
+}
+
+/* The oldest one's place, made at first use. Its reply must have left once: the peer may have no more outstanding than
+ * it was granted. A replay of it that is still going on answers a duplicate that the peer no longer waits for. */
+bool vb_responder_has_room(const struct vb_qp *qp)
+{
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	if (rs->resource_count < qp->attr.max_dest_rd_atomic && !make_resources((struct vb_qp *)qp))
+		return false;
+	if (rs->resource_count == 0)
+		return false;
+	const struct vb_resource *oldest = &rs->resources[rs->resource_next];
+	return !oldest->is_active || oldest->was_answered;
+}
+
+void vb_responder_answer(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count, uint64_t before)
+{
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool is_read = row->message == VB_MESSAGE_READ;
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	struct vb_resource *resource = &rs->resources[rs->resource_next];
+	deactivate(rs, resource);
+	rs->resource_next = (uint8_t)((rs->resource_next + 1) % rs->resource_count);
+	*resource = (struct vb_resource){
+		.is_used = true,
+		.is_atomic = !is_read,
+		.is_write = !is_read && row->message != VB_MESSAGE_ATOMIC,
+		.first_psn = packet->psn,
+		.psn_count = psn_count,
+		.va = packet->va,
+		.rkey = packet->rkey,
+		.length = is_read ? packet->dma_length : 0,
+		.end_length = is_read ? packet->dma_length : 0,
+		.result = before,
+		.msn = qp->responder.msn,
+		.pd = qp->target.pd,
+		.srq = qp->target.srq,
+	};
+	activate(rs, resource, packet->psn, vb_psn_add(packet->psn, psn_count));
+	vb_roce_schedule(qp);
+}
+
+/* Responses of the QP that have not left are dropped: it is failing. */
+void vb_responder_drop_resources(struct vb_qp *qp)
+{
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	for (uint8_t i = 0; i < rs->resource_count; i++)
+		deactivate(rs, &rs->resources[i]);
+}
+
+/* The remembered request that this duplicate repeats: same key, beginning within its range of PSNs and memory. */
+static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *packet, bool is_atomic)
+{
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	for (uint8_t i = 0; i < rs->resource_count; i++) {
+		struct vb_resource *resource = &rs->resources[i];
+		uint32_t index = (packet->psn - resource->first_psn) & VB_PSN_MASK;
+		if (!resource->is_used || resource->is_atomic != is_atomic || index >= resource->psn_count)
+			continue;
+		if (is_atomic)
+			return resource;
+		uint32_t offset = vb_offset_of(qp, index);
+		if (packet->rkey == resource->rkey && packet->va == resource->va + offset)
+			return resource;
+	}
+	return NULL;
+}
+
+/* What is still to be sent of the present round stays to be sent: a duplicate rewinds it, never cuts it short. */
+static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const struct vb_packet *packet)
+{
+	uint32_t offset = vb_offset_of(qp, (packet->psn - resource->first_psn) & VB_PSN_MASK);
+	/* Of a longer one the part is answered that is remembered: the peer had asked for a piece of it by itself. */
+	uint32_t rest = resource->length - offset, length = packet->dma_length < rest ? packet->dma_length : rest;
+	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, length));
+
+	bool is_going_on = resource->is_active && vb_psn_diff(packet->psn, resource->next_psn) >= 0;
+	if (!resource->is_active || vb_psn_diff(end, resource->end_psn) > 0)
+		resource->end_length = offset + length;
+	else
+		end = resource->end_psn;
+	if (is_going_on) {
+		resource->end_psn = end;
+		return;
+	}
+	activate(&vb_roce(qp)->responses, resource, packet->psn, end);
+	resource->is_repeat = resource->was_answered;
+}
+
+void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	const struct vb_opcode *row = vb_packet_row(packet);
+	bool is_atomic = row->message != VB_MESSAGE_READ; /* answered once by one packet, and so again */
+
+	vb_count(qp->lane, VB_DUPLICATES, 1);
+	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {
+		/* Acknowledge the newest completed packet again, unless a NAK that says as much is about to leave. */
+		if (!rs->ack.is_wanted || (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK)
+			vb_responder_ack(qp, vb_responder_ack_syndrome(qp),
+				vb_psn_add(qp->responder.expected_psn, VB_PSN_MASK), true, now);
+		return;
+	}
+	struct vb_resource *resource = remembered(qp, packet, is_atomic);
+	if (!resource) {
+		vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
+		return;
+	}
+	if (is_atomic)
+		activate(rs, resource, packet->psn, vb_psn_add(packet->psn, 1));
+	else
+		repeat_read(qp, resource, packet);
+	vb_roce_schedule(qp);
+}
+
+/* ---- Responses ------------------------------------------------------------------------------------------------- */
+
+static uint8_t read_response_opcode(bool is_first, bool is_last)
+{
+	if (is_last)
+		return is_first ? VB_READ_RESPONSE_ONLY : VB_READ_RESPONSE_LAST;
+	return is_first ? VB_READ_RESPONSE_FIRST : VB_READ_RESPONSE_MIDDLE;
+}
+
+/* The key died in the middle of the response: the rest is refused where it stands. */
+static void refuse_rest(struct vb_qp *qp, uint32_t psn, uint8_t nak, enum vb_cause_kind cause, vb_time now)
+{
+	vb_responder_drop_resources(qp);
+	vb_qp_fail_read(qp, psn, cause, now);
+	vb_responder_refuse(qp, nak, psn, now);
+}
+
+void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	if (vb_state(qp) != VB_QPS_ERR)
+		refuse_rest(qp, psn, VB_NAK_REMOTE_OPERATION, VB_CAUSE_LOCAL_FAULT, now);
+}
+
+static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
+{
+	uint32_t psn = resource->next_psn;
+	uint32_t offset = vb_offset_of(qp, (psn - resource->first_psn) & VB_PSN_MASK);
+	bool is_last = vb_psn_add(psn, 1) == resource->end_psn;
+	uint32_t length = is_last ? resource->end_length - offset : qp->mtu;
+	struct vb_reach reach = { 0 };
+
+	if (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey, resource->va + offset, length,
+				  VB_ACCESS_REMOTE_READ, &reach)) {
+		if (resource->is_repeat) { /* the peer may have had its data and revoked the key in good faith */
+			deactivate(&vb_roce(qp)->responses, resource);
+			vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
+			return vb_responder_emit(qp, batch, now);
+		}
+		refuse_rest(qp, psn, VB_NAK_REMOTE_ACCESS, VB_CAUSE_REMOTE_BAD_RKEY, now);
+		return false;
+	}
+	uint8_t opcode = qp->service | read_response_opcode(psn == resource->start_psn, is_last);
+	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
+	out->packet.psn = psn;
+	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
+	out->packet.msn = resource->msn;
+	out->packet.payload_length = length;
+	vb_batch_is_response(batch);
+	if (length > 0)
+		vb_batch_add_iov(batch, out, vb_load(&reach, length), length);
+	resource->next_psn = vb_psn_add(psn, 1);
+	if (is_last) {
+		deactivate(&vb_roce(qp)->responses, resource);
+		resource->was_answered = true;
+	}
+	return true;
+}
+
+static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch)
+{
+	uint8_t operation = resource->is_write ? VB_READ_RESPONSE_ONLY : VB_ATOMIC_ACKNOWLEDGE;
+	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->service | operation, &qp->attr.av);
+	out->packet.psn = resource->first_psn;
+	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
+	out->packet.msn = resource->msn;
+	out->packet.atomic_result = resource->result;
+	deactivate(&vb_roce(qp)->responses, resource);
+	resource->was_answered = true;
+	return true;
+}
+
+bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
+{
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	if (rs->active_resources == 0)
+		return false;
+	struct vb_resource *resource = oldest_active(rs);
+	/* Responses acknowledge what came before them; an ack that waits for less says nothing new. */
+	if (rs->ack.is_wanted && (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK &&
+		vb_psn_diff(rs->ack.psn, resource->next_psn) < 0) {
+		rs->ack = (struct vb_ack){ 0 };
+		vb_schedule_no_ack(qp);
+	}
+	if (resource->is_atomic)
+		return emit_atomic_response(qp, resource, batch);
+	return emit_read_response(qp, resource, batch, now);
+}
+
+void vb_responses_check(const struct vb_qp *qp)
+{
+	const struct vb_responses *rs = &vb_roce(qp)->responses;
+	uint8_t active = 0;
+	assert(rs->resource_next < rs->resource_count || rs->resource_count == 0);
+	for (uint8_t i = 0; i < rs->resource_count; i++) {
+		const struct vb_resource *resource = &rs->resources[i];
+		if (!resource->is_active)
+			continue;
+		active++;
+		uint32_t next = (resource->next_psn - resource->first_psn) & VB_PSN_MASK;
+		uint32_t end = (resource->end_psn - resource->first_psn) & VB_PSN_MASK;
+		assert(resource->is_used && resource->pd);
+		assert(next < end && end <= resource->psn_count);
+		assert(resource->end_length <= resource->length || resource->is_atomic);
+	}
+	assert(active == rs->active_resources);
+	/* An ack that waits is in one of the lane's lists, or its QP is to send. */
+	assert(!vb_list_linked(&vb_roce(qp)->ack_link) || rs->is_first || (rs->ack.is_wanted && !rs->ack.is_urgent));
+	assert(!rs->is_first || (vb_list_linked(&vb_roce(qp)->ack_link) && (rs->ack.is_wanted || rs->cnp_wanted)));
+}
