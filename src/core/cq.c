@@ -89,6 +89,7 @@ uint32_t vb_cq_capacity(const struct vb_cq *cq)
 	vb_lock_take(lock);
 	uint32_t capacity = cq->capacity;
 	vb_lock_release(lock);
+	assert(capacity > 0);
 	return capacity;
 }
 
@@ -153,6 +154,7 @@ void vb_cq_forget_qp(struct vb_cq *cq, uint32_t qpn)
 	}
 	atomic_store_explicit(&cq->tail, kept, memory_order_release);
 	vb_lock_release(&cq->lock);
+	assert(kept - head <= tail - head);
 }
 
 void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only)
@@ -169,6 +171,7 @@ struct vb_wc *vb_cq_claim(struct vb_cq *cq, bool wakes, enum vb_cq_outcome *outc
 {
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	assert(tail - head <= cq->capacity);
 	if (atomic_load_explicit(&cq->is_overrun, memory_order_relaxed)) {
 		*outcome = VB_CQ_LOST;
 		return NULL;

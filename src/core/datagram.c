@@ -96,6 +96,7 @@ void vb_datagram_deliver(struct vb_qp *qp, const struct vb_datagram *datagram)
 
 void vb_datagram_receive(struct vb_qp *qp, const struct vb_datagram *datagram)
 {
+	assert(datagram->row->message == VB_MESSAGE_SEND);
 	if (vb_nic_has_gid(qp->pd->nic, &datagram->path->dst))
 		vb_datagram_deliver(qp, datagram);
 	else

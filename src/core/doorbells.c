@@ -1,6 +1,7 @@
 /* Doorbells, the lane's side: what rang is made ready, or flushed.
  * Not here: ringing (send_queue.c). */
 #include "core/lane.h"
+#include "base/invariant.h"
 #include "core/peers.h"
 #include "core/qp.h"
 
@@ -34,6 +35,7 @@ static void answer_flushes(struct vb_lane *lane)
 	struct vb_qp *qp = atomic_exchange(&lane->flushes, NULL);
 	while (qp) {
 		struct vb_qp *next = atomic_load_explicit(&qp->flush_next, memory_order_relaxed);
+		assert(qp->lane == lane);
 		atomic_exchange(&qp->flush_rung, false);
 		if (vb_state(qp) == VB_QPS_ERR)
 			vb_qp_flush(qp);
@@ -57,6 +59,7 @@ void vb_lane_answer_doorbells(struct vb_lane *lane)
 		/* With the fence in is_rung: either we see what was posted, or its poster sees that he has to ring. */
 		atomic_store_explicit(&in_order->doorbell_rung, false, memory_order_release);
 		atomic_thread_fence(memory_order_seq_cst);
+		assert(in_order->lane == lane);
 		vb_qp_answer_doorbell(in_order);
 		in_order = next;
 	}

@@ -1,5 +1,6 @@
 /* What the holder is told: completions into CQs, and the list of objects that have something to say. */
 #include "core/events.h"
+#include "base/invariant.h"
 #include "core/execute.h"
 #include "core/lane.h"
 #include "core/qp.h"
@@ -7,6 +8,7 @@
 
 void vb_raise(struct vb_lane *lane, struct vb_notice *notice, enum vb_event_kind kind)
 {
+	assert((unsigned)kind < 64);
 	if (atomic_fetch_or(&notice->pending, 1ull << kind) == 0)
 		vb_list_add_tail(&lane->notices, &notice->link);
 }
@@ -14,6 +16,7 @@ void vb_raise(struct vb_lane *lane, struct vb_notice *notice, enum vb_event_kind
 /* A QP in the middle of destruction has nothing more to say. */
 void vb_notice_forget(struct vb_notice *notice)
 {
+	assert((unsigned)notice->of <= VB_NOTICE_OF_SRQ);
 	atomic_store(&notice->pending, 0);
 	vb_list_remove(&notice->link);
 }
@@ -24,6 +27,7 @@ bool vb_lane_next_event(struct vb_lane *lane, struct vb_event *event)
 		return false;
 	struct vb_notice *notice = vb_container_of(lane->notices.next, struct vb_notice, link);
 	unsigned long long pending = atomic_load(&notice->pending);
+	assert(pending != 0);
 	int kind = __builtin_ctzll(pending);
 
 	*event = (struct vb_event){ .kind = (enum vb_event_kind)kind };
@@ -76,6 +80,7 @@ static void condemn(struct vb_qp *qp)
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_FATAL);
 	vb_list_add_tail(&qp->lane->failing, &qp->failing_link);
 	qp->is_failing = true;
+	assert(vb_list_linked(&qp->failing_link));
 }
 
 struct vb_wc *vb_complete_in_place(struct vb_qp *qp, struct vb_cq *cq, bool wakes)
@@ -84,6 +89,7 @@ struct vb_wc *vb_complete_in_place(struct vb_qp *qp, struct vb_cq *cq, bool wake
 	struct vb_wc *wc = vb_cq_claim(cq, wakes, &outcome);
 	if (outcome != VB_CQ_STORED && !vb_cq_tell(qp->lane, cq, outcome))
 		condemn(qp);
+	assert(!wc == (outcome == VB_CQ_OVERRUN || outcome == VB_CQ_LOST));
 	return wc;
 }
 

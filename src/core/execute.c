@@ -39,6 +39,7 @@ void vb_target_reset(struct vb_target *target)
 	*target = (struct vb_target){
 		.qp = target->qp, .pd = target->pd, .srq = target->srq, .cq = target->cq, .srq_copy = target->srq_copy
 	};
+	assert(target->open == VB_NO_MESSAGE);
 }
 
 bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *row)
@@ -96,6 +97,7 @@ static void complete_recv(
 {
 	struct vb_cq *cq = target->cq;
 	uint64_t wr_id = target->recv->wr_id;
+	assert(target->recv && target->cq);
 	vb_recv_done(target);
 	vb_count_work(target->qp, VB_COUNTED_RECV, VB_WC_SUCCESS, opcode == VB_WC_RECV ? byte_len : 0);
 	vb_lock_take(&cq->lock);
@@ -124,6 +126,7 @@ enum vb_verdict vb_execute_datagram(
 	struct vb_target *target, const uint8_t *head, uint32_t head_length, const uint8_t *payload, uint32_t length)
 {
 	const struct vb_recv_wqe *recv = vb_recv_take(target);
+	assert(target->open == VB_NO_MESSAGE);
 	if (!recv)
 		return VB_NOT_READY;
 	if (head_length + length > recv->length)
@@ -156,6 +159,7 @@ __attribute__((always_inline)) static inline enum vb_verdict place_send(
 static enum vb_verdict execute_send(struct vb_target *target, const struct vb_request *request)
 {
 	enum vb_verdict verdict = place_send(target, request, 0);
+	assert(request->row->message == VB_MESSAGE_SEND);
 	if (verdict == VB_EXECUTED && target->open == VB_NO_MESSAGE)
 		complete_recv(target, request, target->received, VB_WC_RECV);
 	return verdict;
@@ -169,6 +173,7 @@ static enum vb_verdict execute_tagged_send(struct vb_target *target, const struc
 		[VB_TAG_NOT_READY] = VB_NOT_READY,
 		[VB_TAG_BAD_BUFFER] = VB_BAD_RECV_SGE };
 	uint32_t skip = 0;
+	assert(target->srq == target->qp->srq);
 	if (vb_begins_message(request->row)) {
 		enum vb_tag_outcome outcome = vb_tags_open(target->qp, request);
 		if (outcome != VB_TAG_GOES_ON)
@@ -197,6 +202,7 @@ static enum vb_verdict open_write(struct vb_target *target, const struct vb_requ
 	target->rkey = request->rkey;
 	target->write_length = request->length;
 	target->received = 0;
+	assert(target->write_length <= VB_MAX_MESSAGE_BYTES);
 	return VB_EXECUTED;
 }
 
@@ -239,6 +245,7 @@ bool vb_execute_middle(struct vb_target *target, const uint8_t *payload, uint32_
 {
 	uint32_t total = target->received + length;
 	struct vb_reach part;
+	assert(target->open == VB_MESSAGE_WRITE);
 	if (total >= target->write_length || !vb_reach_part(&target->whole, target->received, length, true, &part))
 		return false;
 	vb_place(&part, payload, length, false);
@@ -262,6 +269,7 @@ static enum vb_verdict execute_atomic(
 	const struct vb_target *target, const struct vb_request *request, uint64_t *before)
 {
 	struct vb_reach word;
+	assert(request->length == 8);
 	if (request->va & 7)
 		return VB_BAD_LENGTH; /* misaligned: invalid request. 9.7.4.1.7 */
 	if (!reach(target, request, 8, VB_ACCESS_REMOTE_ATOMIC, &word))
@@ -357,6 +365,7 @@ void vb_execute_refusal(
 {
 	const struct vb_outcome *outcome = &vb_outcomes[verdict];
 	struct vb_qp *qp = target->qp;
+	assert(verdict != VB_EXECUTED && verdict != VB_NOT_READY);
 	if (target->recv) {
 		struct vb_wc wc = { .status = outcome->recv_status, .vendor_err = outcome->cause };
 		vb_complete_recv(target, &wc, true);
@@ -366,6 +375,7 @@ void vb_execute_refusal(
 	vb_qp_fail(qp, outcome->cause, outcome->recv_status, now);
 	if (verdict == VB_BAD_RKEY)
 		note_access(qp, request);
+	assert(!target->recv);
 }
 
 void vb_target_check(const struct vb_target *target)

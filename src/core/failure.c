@@ -35,6 +35,7 @@ static void flush_receives(struct vb_qp *qp)
 	vb_lock_release(&qp->rq.lock);
 	for (uint32_t left = vb_recv_ring_count(&qp->rq); left > 0 && vb_recv_take(target); left--)
 		vb_complete_recv(target, &wc, true);
+	assert(!target->recv);
 }
 
 /* Every request that waits completes with WR_FLUSH_ERR, in order. 10.3.1. */
@@ -51,6 +52,7 @@ static bool receives_datagrams(const struct vb_qp *qp, enum vb_qp_state state)
 
 void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state state)
 {
+	assert((unsigned)state < VB_QPS_COUNT);
 	qp->lane->datagram_receivers += (uint32_t)receives_datagrams(qp, state) - receives_datagrams(qp, vb_state(qp));
 	atomic_store(&qp->state, state);
 }
@@ -67,6 +69,7 @@ static void stop_requests(struct vb_qp *qp)
 	vb_handed_out_disown(qp);
 	vb_kept_abandon(qp);
 	rq->rd_atomic_out = 0;
+	assert(!qp->timer.deadline.is_set);
 }
 
 void vb_qp_enter_error(struct vb_qp *qp)
@@ -165,6 +168,7 @@ void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status st
 	if (!qp->is_failing)
 		vb_list_add_tail(&qp->lane->failing, &qp->failing_link);
 	qp->is_failing = true;
+	assert(qp->is_failing && (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE));
 }
 
 void vb_qp_fail_read(struct vb_qp *qp, uint32_t psn, enum vb_cause_kind cause, vb_time now)
@@ -208,6 +212,7 @@ void vb_lane_execute_failing(struct vb_lane *lane)
 		qp->is_failing = false;
 		execute(qp);
 	}
+	assert(vb_list_empty(&lane->failing));
 }
 
 void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time now)

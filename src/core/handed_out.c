@@ -27,6 +27,7 @@ void vb_handed_out_disown(struct vb_qp *qp)
 		atomic_store(&qp->lane->handed_out.published->lives[qp->qpn & 0xffff], (uint16_t)life);
 		atomic_thread_fence(memory_order_seq_cst);
 	}
+	assert(vb_handed_out_life(qp) == (uint16_t)life);
 }
 
 uint16_t vb_handed_out_life(const struct vb_qp *qp)
@@ -39,6 +40,7 @@ uint16_t vb_handed_out_life(const struct vb_qp *qp)
 void vb_handed_out_add(struct vb_lane *lane, unsigned packets)
 {
 	lane->handed_out.counts[lane->handed_out.generation & VB_COOKIE_GENERATION] += packets;
+	assert(lane->handed_out.counts[lane->handed_out.generation & VB_COOKIE_GENERATION] >= packets);
 }
 
 /* The QP whose packet it was, unless that is over. */

@@ -42,6 +42,7 @@ void vb_kept_init(struct vb_qp *qp)
 
 void vb_kept_join(struct vb_qp *qp)
 {
+	assert(!vb_list_linked(&qp->datagram_link));
 	if (qp->type != VB_QP_UD)
 		return;
 	vb_list_add_tail(&qp->lane->datagram_qps, &qp->datagram_link);
@@ -68,12 +69,14 @@ void vb_kept_abandon(struct vb_qp *qp)
 	}
 	if (vb_lane_handed_out(qp->lane) == 0)
 		free_abandoned(qp);
+	assert(!vb_kept_any(qp));
 }
 
 void vb_kept_deinit(struct vb_qp *qp)
 {
 	vb_kept_abandon(qp);
 	free_abandoned(qp);
+	assert(!qp->abandoned);
 }
 
 /* ---- Keeping --------------------------------------------------------------------------------------------------- */
@@ -110,6 +113,7 @@ static void keep(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
 	wqe->sges[0] = (struct vb_sge){ .addr = (uintptr_t)kept->bytes, .length = wqe->length };
 	wqe->sge_count = 1;
 	wqe->flags |= VB_SEND_INLINE;
+	assert(wqe->flags & VB_SEND_INLINE);
 }
 
 static void keep_of(struct vb_qp *qp, uint32_t lkey)

@@ -147,6 +147,7 @@ struct vb_key_entry *vb_keys_take(struct vb_key_table *keys, enum vb_key_use use
 	entry->use = use;
 	*key = entry->last_key = draw_key(keys, entry->last_key);
 	atomic_store_explicit(place_of(keys, *key), entry, memory_order_release);
+	assert(vb_key_find(keys, *key) == entry);
 	return entry;
 }
 
@@ -169,6 +170,7 @@ static uint64_t next_stamp(const struct vb_key_entry *entry, uint32_t key)
 
 void vb_key_open(struct vb_key_entry *entry, uint32_t key, const struct vb_key_terms *terms)
 {
+	assert(key != 0);
 	atomic_store_explicit(&entry->start, terms->start, memory_order_release);
 	atomic_store_explicit(&entry->length, terms->length, memory_order_release);
 	atomic_store_explicit(&entry->memory, terms->memory, memory_order_release);
@@ -189,6 +191,7 @@ void vb_key_close(struct vb_key_table *keys, struct vb_key_entry *entry)
 		atomic_fetch_add(&keys->lives->removals[vb_lives_place(key)], 1);
 		atomic_thread_fence(memory_order_seq_cst); /* before any byte of it is another */
 	}
+	assert((uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed) == 0);
 }
 
 static void check_region(const struct vb_mr *mr)

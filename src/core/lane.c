@@ -80,6 +80,7 @@ static bool double_places(struct vb_lane *lane)
 		free(lane->qps);
 	lane->qps = qps;
 	lane->qp_mask = places - 1;
+	assert((places & (places - 1)) == 0);
 	return true;
 }
 
@@ -137,6 +138,7 @@ int vb_lane_add_qp(struct vb_lane *lane, struct vb_qp *qp, uint32_t given)
 	assert(!is_taken(lane, qp->qpn) && qp->qpn >> 16 == lane->slot);
 	lane->qps[qp->qpn & lane->qp_mask] = qp;
 	lane->qp_count++;
+	assert(lane->qp_count <= lane->qp_mask + 1);
 	return 0;
 }
 
@@ -145,4 +147,5 @@ void vb_lane_remove_qp(struct vb_lane *lane, struct vb_qp *qp)
 	assert(vb_lane_find_qp(lane, qp->qpn) == qp);
 	lane->qps[qp->qpn & lane->qp_mask] = NULL;
 	lane->qp_count--;
+	assert(!vb_lane_has_qp(lane, qp->qpn));
 }

@@ -43,6 +43,7 @@ static void open_region(struct vb_mr *mr, const struct vb_mr_config *config)
 		.granted = config->access | VB_GRANT_LKEY,
 		.segment = config->segment,
 	};
+	assert(!mr->is_valid);
 	vb_key_open(vb_key_of_mr(mr), mr->key, &terms);
 	mr->is_valid = true;
 }
@@ -113,6 +114,7 @@ int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_conf
 	assert(!mr->is_valid);
 	open_region(mr, config);
 	vb_lock_release(&keys->lock);
+	assert(mr->is_valid);
 	return 0;
 }
 

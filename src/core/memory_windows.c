@@ -30,17 +30,20 @@ int vb_mw_create(struct vb_pd *pd, int type, struct vb_mw **mw)
 		return -ENOMEM;
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	*mw = &entry->mw;
+	assert(!entry->mw.mr);
 	return 0;
 }
 
 static void unbind_locked(struct vb_mw *mw)
 {
+	assert(!mw->mr || mw->mr->windows > 0);
 	if (!mw->mr)
 		return;
 	vb_key_close(&mw->pd->nic->keys, vb_key_of_mw(mw));
 	mw->mr->windows--;
 	mw->mr = NULL;
 	vb_list_remove(&mw->link);
+	assert(!vb_list_linked(&mw->link));
 }
 
 int vb_mw_destroy(struct vb_mw *mw)
@@ -73,6 +76,7 @@ uint32_t vb_mw_next_key(struct vb_mw *mw)
 	if ((uint8_t)(mw->announced + 1) != (uint8_t)vb_mw_key(mw))
 		next = with_low_byte(vb_mw_key(mw), ++mw->announced);
 	vb_lock_release(&keys->lock);
+	assert(next == 0 || next >> 8 == vb_mw_key(mw) >> 8);
 	return next;
 }
 
@@ -153,6 +157,7 @@ static int bind_locked(struct vb_mw *mw, struct vb_mr *mr, const struct vb_pd *p
 		vb_list_add_tail(&pd->nic->keys.bound, &mw->link);
 	}
 	vb_key_open(vb_key_of_mw(mw), new_key, &terms);
+	assert(mw->mr && vb_mw_key(mw) == new_key);
 	return 0;
 }
 

@@ -31,6 +31,7 @@ int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)
 	vb_lock_init(&new->lock);
 	vb_srq_table_init(&new->xrc_srqs);
 	*nic = new;
+	assert(is_mtu(vb_nic_get_mtu(new)));
 	return 0;
 }
 

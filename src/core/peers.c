@@ -77,6 +77,7 @@ int vb_peer_add(struct vb_lane *lane, struct vb_peer *peer, const struct vb_gid 
 	peer->next = *bucket;
 	*bucket = peer;
 	lane->peer_count++;
+	assert(vb_peer_find(lane, gid, slot) == peer);
 	return 0;
 }
 
@@ -99,6 +100,7 @@ void vb_peer_wake_curious(struct vb_peer *peer)
 		qp->transport->choose(qp);
 		vb_schedule(qp);
 	}
+	assert(vb_list_empty(&peer->curious));
 }
 
 bool vb_lane_has_peer(const struct vb_lane *lane, const struct vb_gid *gid)
@@ -111,6 +113,7 @@ bool vb_peer_must_answer(struct vb_qp *qp)
 	if (!qp->peer || !qp->peer->facts.is_asked)
 		return false;
 	vb_wait_in(qp, &qp->peer->curious);
+	assert(vb_list_linked(&qp->wait_link));
 	return true;
 }
 
@@ -124,6 +127,7 @@ void vb_peer_wish(struct vb_lane *lane, struct vb_peer *peer)
 	peer->is_wished = peer->was_wished = true;
 	peer->is_put_off = false;
 	vb_list_add_tail(&lane->wishes, &peer->wish_link);
+	assert(vb_list_linked(&peer->wish_link));
 }
 
 bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot)
@@ -134,6 +138,7 @@ bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot)
 	const struct vb_peer *peer = vb_container_of(node, struct vb_peer, wish_link);
 	*gid = peer->gid;
 	*slot = peer->slot;
+	assert(peer->is_wished);
 	return true;
 }
 
@@ -153,6 +158,7 @@ bool vb_peer_must_be_met(struct vb_qp *qp)
 	if (!qp->peer || !qp->peer->is_wished || (qp->type == VB_QP_UD && qp->peer->is_put_off))
 		return false;
 	vb_wait_in(qp, &qp->peer->curious);
+	assert(vb_list_linked(&qp->wait_link));
 	return true;
 }
 
@@ -175,6 +181,7 @@ void vb_peer_set_neighbour(struct vb_lane *lane, struct vb_peer *peer, struct vb
 	peer->is_wished = false;
 	vb_list_remove(&peer->wish_link);
 	vb_peer_wake_curious(peer);
+	assert(!peer->is_wished && !vb_list_linked(&peer->wish_link));
 }
 
 void vb_peers_lose(struct vb_lane *lane, const struct vb_neighbour *neighbour)

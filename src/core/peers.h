@@ -3,6 +3,7 @@
 #ifndef VB_CORE_PEERS_H
 #define VB_CORE_PEERS_H
 
+#include "base/invariant.h"
 #include "base/list.h"
 #include "core/objects.h"
 
@@ -29,6 +30,7 @@ struct vb_peer {
 
 static inline void vb_peer_put(struct vb_peer *peer)
 {
+	assert(peer->users > 0);
 	peer->users--;
 }
 

@@ -32,6 +32,7 @@ static const struct vb_recv_wqe *take_shared(struct vb_target *target)
 		return NULL;
 	if (limit_reached)
 		vb_raise(target->qp->lane, &target->srq->notice, VB_EVENT_SRQ_LIMIT_REACHED);
+	assert(target->srq_copy);
 	return target->recv = target->srq_copy;
 }
 
@@ -44,6 +45,7 @@ const struct vb_recv_wqe *vb_recv_take(struct vb_target *target)
 
 void vb_recv_done(struct vb_target *target)
 {
+	assert(target->recv);
 	target->recv = NULL;
 	if (!target->srq)
 		vb_recv_ring_pop(&target->qp->rq);
@@ -53,6 +55,7 @@ bool vb_recv_scatter(
 	const struct vb_target *target, uint32_t offset, const uint8_t *payload, uint32_t length, bool ends_message)
 {
 	const struct vb_recv_wqe *recv = target->recv;
+	assert(target->recv);
 	/* A shared queue's requests are of its own domain. */
 	const struct vb_pd *pd = target->srq ? target->srq->pd : target->pd;
 	return vb_scatter(
@@ -61,6 +64,7 @@ bool vb_recv_scatter(
 
 void vb_complete_recv(struct vb_target *target, struct vb_wc *wc, bool solicited)
 {
+	assert(target->recv && target->cq);
 	wc->wr_id = target->recv->wr_id;
 	if (wc->status != VB_WC_SUCCESS)
 		wc->opcode = VB_WC_RECV;

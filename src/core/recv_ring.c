@@ -43,6 +43,7 @@ static int post_locked(struct vb_recv_ring *ring, const struct vb_recv_wr *wr, u
 	for (uint32_t i = 0; i < wr->sge_count; i++)
 		wqe->sges[i] = wr->sges[i];
 	atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
+	assert(vb_recv_ring_count(ring) <= ring->max_wr);
 	return 0;
 }
 

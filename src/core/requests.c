@@ -22,6 +22,7 @@ void vb_requester_reset(struct vb_qp *qp, vb_time now)
 	rq->una_psn = rq->next_psn = rq->max_psn = qp->attr.sq_psn & VB_PSN_MASK;
 	rq->heard_at = now;
 	vb_retry_reset(qp, now);
+	assert(!vb_requester_is_busy(qp));
 }
 
 /* ---- Finishing ------------------------------------------------------------------------------------------------- */
@@ -55,6 +56,7 @@ void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause
 	}
 	if (rq->cursor == head_index(qp))
 		vb_qp_fail(qp, rq->doomed_cause, rq->doomed, now);
+	assert(rq->doomed != VB_WC_SUCCESS);
 }
 
 static void check_drained(struct vb_qp *qp)
@@ -89,6 +91,7 @@ void vb_requester_refused(struct vb_qp *qp, uint8_t nak, vb_time now)
 {
 	static const struct {
 		enum vb_cause_kind cause;
+		assert(qp->is_reliable);
 		enum vb_wc_status status;
 	} verdicts[] = {
 		[VB_NAK_INVALID_REQUEST & 31] = { VB_CAUSE_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR },
@@ -209,11 +212,13 @@ struct vb_send_wqe *vb_requester_next(struct vb_qp *qp, vb_time now)
 void vb_requester_start_datagram(struct vb_qp *qp, struct vb_send_wqe *wqe)
 {
 	struct vb_requester *rq = &qp->requester;
+	assert(qp->type == VB_QP_UD && !wqe->sender);
 	wqe->is_started = true;
 	wqe->first_psn = rq->next_psn;
 	wqe->psn_count = wqe->at_port = 1;
 	rq->una_psn = rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, 1);
 	rq->cursor++;
+	assert(wqe->at_port == 1);
 }
 
 /* The WQE whose packets include psn; psn lies between una_psn and max_psn. Datagrams may wait at the oldest for
@@ -236,6 +241,7 @@ struct vb_send_wqe *vb_requester_wqe_of(const struct vb_qp *qp, uint32_t psn)
 void vb_requester_wqe_left(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
+	assert(wqe->at_port > 0 && !qp->is_reliable);
 	if (--wqe->at_port > 0 || wqe != head_wqe(qp))
 		return;
 	while (head_index(qp) != rq->cursor && head_wqe(qp)->at_port == 0) {

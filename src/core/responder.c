@@ -2,6 +2,7 @@
  * that lost a part, or is refused, is dropped and counted up to the next one's first part; only a receive that does not
  * fit is an error of the QP. IBA vol. 1, 9.8.2. */
 #include "core/responder.h"
+#include "base/invariant.h"
 #include "core/events.h"
 #include "core/lane.h"
 #include "core/qp.h"
@@ -11,6 +12,7 @@ void vb_responder_reset(struct vb_qp *qp)
 {
 	qp->responder = (struct vb_responder){ .expected_psn = qp->attr.rq_psn & VB_PSN_MASK };
 	vb_target_reset(&qp->target);
+	assert(qp->target.open == VB_NO_MESSAGE);
 }
 
 void vb_responder_establish(struct vb_qp *qp)
@@ -19,6 +21,7 @@ void vb_responder_establish(struct vb_qp *qp)
 		return;
 	qp->responder.comm_established = true;
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_COMM_EST);
+	assert(vb_state(qp) == VB_QPS_RTR);
 }
 
 static void discard(struct vb_qp *qp, enum vb_counter reason)
@@ -26,6 +29,7 @@ static void discard(struct vb_qp *qp, enum vb_counter reason)
 	vb_count(qp->lane, reason, 1);
 	qp->target.open = VB_NO_MESSAGE;
 	qp->responder.uc_discarding = true; /* up to the next First or Only */
+	assert(qp->type == VB_QP_UC);
 }
 
 void vb_uc_conclude(struct vb_qp *qp, const struct vb_request *request, enum vb_verdict verdict, vb_time now)

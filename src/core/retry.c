@@ -21,6 +21,7 @@ void vb_retry_reset(struct vb_qp *qp, vb_time now)
 	rq->backoff = 0;
 	rq->progress_at = rq->quiet_since = now;
 	vb_timer_cancel(&qp->timer);
+	assert(!qp->timer.deadline.is_set);
 }
 
 void vb_retry_renew(struct vb_qp *qp)
@@ -28,6 +29,7 @@ void vb_retry_renew(struct vb_qp *qp)
 	qp->requester.retries_left = qp->attr.retry_cnt;
 	qp->requester.rnr_retries_left = qp->attr.rnr_retry;
 	qp->requester.tries = 0;
+	assert(qp->requester.tries == 0);
 }
 
 bool vb_retry_use(struct vb_qp *qp, vb_time now)
@@ -39,6 +41,7 @@ bool vb_retry_use(struct vb_qp *qp, vb_time now)
 		return false;
 	}
 	rq->retries_left--;
+	assert(rq->tries > 0);
 	return true;
 }
 
@@ -56,6 +59,7 @@ struct vb_deadline vb_retry_ack_timeout(const struct vb_qp *qp, vb_time base)
 	uint8_t code = qp->attr.timeout & 31;
 	vb_time own = qp->lane->ack_timeout, timeout = own ? own : 4096 * VB_NS << code;
 	bool is_patient = qp->requester.tries == 0 && vb_retry_patience_with(qp) > qp->lane->least_silence;
+	assert(timeout > 0);
 	return (struct vb_deadline){ vb_time_add(base, is_patient ? 4 * timeout : timeout), code != 0 };
 }
 
@@ -91,6 +95,7 @@ void vb_retry_go_back(struct vb_qp *qp)
 	rq->rd_atomic_out = 0;
 	rq->doomed = VB_WC_SUCCESS; /* what is wrong is found again when the cursor gets there */
 	vb_schedule(qp);
+	assert(rq->rd_atomic_out == 0 && rq->next_psn == rq->una_psn);
 }
 
 void vb_retry_wait_until(struct vb_qp *qp, vb_time time)
@@ -100,6 +105,7 @@ void vb_retry_wait_until(struct vb_qp *qp, vb_time time)
 	qp->requester.rnr_until = time;
 	vb_retry_go_back(qp);
 	vb_retry_arm(qp, (struct vb_deadline){ 0 });
+	assert(qp->timer.deadline.is_set);
 }
 
 void vb_retry_on_rnr(struct vb_qp *qp, uint8_t timer_code, vb_time now)

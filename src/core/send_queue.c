@@ -28,6 +28,7 @@ int vb_sq_init(struct vb_send_queue *sq, uint32_t max_wr, uint32_t max_sge, uint
 	if (sq->stride < sizeof(struct vb_send_wqe))
 		sq->stride = (sizeof(struct vb_send_wqe) + 15) & ~15u;
 	sq->slots = calloc(sq->size, sq->stride);
+	assert(sq->size >= max_wr && sq->stride >= sizeof(struct vb_send_wqe));
 	return sq->slots ? 0 : -ENOMEM;
 }
 
@@ -154,6 +155,7 @@ int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr)
 			wqe->sges[i] = wr->sges[i];
 	}
 	sq->staged++;
+	assert(sq->staged - atomic_load_explicit(&sq->released, memory_order_relaxed) <= sq->max_wr);
 	return 0;
 }
 

@@ -50,6 +50,7 @@ int vb_srq_create(struct vb_pd *pd, const struct vb_srq_config *config, struct v
 		atomic_fetch_add_explicit(&new->cq->users, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	*srq = new;
+	assert(!new->xrcd == !new->number);
 	return 0;
 }
 

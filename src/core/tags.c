@@ -75,11 +75,13 @@ static int add_locked(struct vb_tags *tags, struct vb_tag_op *op)
 	};
 	vb_list_add_tail(&tags->posted, &entry->link);
 	op->handle = entry->handle;
+	assert(entry->handle % VB_MAX_TAGS == index);
 	return 0;
 }
 
 static void release(struct vb_tags *tags, struct entry *entry)
 {
+	assert(entry->handle != 0);
 	vb_list_remove(&entry->link);
 	entry->handle = 0;
 	vb_list_add_tail(&tags->unused, &entry->link);
@@ -193,6 +195,7 @@ static void take_entry(struct vb_qp *qp, struct entry *entry)
 		recv->sges[0] = entry->sge;
 	qp->target.recv = recv;
 	release(qp->srq->tags, entry);
+	assert(entry->handle == 0);
 }
 
 /* Told at once, so that it stands in the order of other matches, and of unexpected messages. */
@@ -243,6 +246,7 @@ void vb_tags_complete(struct vb_qp *qp, const struct vb_request *last)
 		.tm_tag = tagged->tag,
 		.tm_priv = tagged->priv,
 	};
+	assert(qp->target.recv);
 	vb_complete_recv(&qp->target, &wc, last->is_solicited);
 }
 
@@ -334,6 +338,7 @@ static enum vb_tag_outcome open_locked(struct vb_qp *qp, const struct vb_request
 
 enum vb_tag_outcome vb_tags_open(struct vb_qp *qp, const struct vb_request *request)
 {
+	assert(vb_begins_message(request->row));
 	vb_lock_take(&qp->srq->tags->lock);
 	enum vb_tag_outcome outcome = open_locked(qp, request);
 	vb_lock_release(&qp->srq->tags->lock);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "core/qp.h"
+#include "base/invariant.h"
 #include "core/work_count.h"
 
 int vb_qp_count_work(struct vb_qp *qp, struct vb_work_count *count, uint32_t kinds)
@@ -28,6 +29,7 @@ int vb_qp_count_work(struct vb_qp *qp, struct vb_work_count *count, uint32_t kin
 void vb_count_work_slowly(struct vb_qp *qp, enum vb_counted kind, enum vb_wc_status status, uint32_t bytes)
 {
 	struct vb_work_count *count = qp->counts[kind];
+	assert((unsigned)kind < VB_COUNTED_KINDS);
 	if (!count)
 		return;
 	if (status != VB_WC_SUCCESS)

@@ -122,6 +122,7 @@ int vb_xrc_enter_srq(struct vb_srq *srq)
 		return error;
 	atomic_fetch_add_explicit(&srq->xrcd->srqs, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&srq->cq->users, 1, memory_order_relaxed);
+	assert(srq->number != 0);
 	return 0;
 }
 
@@ -152,6 +153,7 @@ bool vb_xrc_turn_to(struct vb_qp *qp, uint32_t number)
 	target->srq = srq;
 	target->pd = srq->pd;
 	target->cq = srq->cq;
+	assert(target->srq->number == number);
 	return true;
 }
 
@@ -173,6 +175,7 @@ static void forget_srq(struct vb_qp *qp, const struct vb_srq *srq)
 	qp->target.cq = NULL;
 	qp->target.pd = qp->pd;
 	qp->target.whole = (struct vb_reach){ 0 };
+	assert(!qp->target.srq);
 }
 
 void vb_xrc_remove_srq(struct vb_srq *srq)

@@ -4,6 +4,7 @@
  * that; each is executed in its turn, and its last bytes land then, so that no later one's may lie on an earlier one's
  * last. */
 #include "core/execute.h"
+#include "base/invariant.h"
 #include "core/lane.h"
 #include "local/receive.h"
 #include "core/memory.h"
@@ -36,6 +37,7 @@ void vb_local_foresee(struct vb_neighbour *neighbour, const struct vb_descriptor
 			count++;
 		}
 	neighbour->ahead_count = count;
+	assert(count < VB_LOCAL_PULL_ITEMS);
 }
 
 static bool overlap(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length)
@@ -75,4 +77,5 @@ void vb_local_pull_ahead(struct vb_neighbour *neighbour, struct vb_local_pull *p
 		ahead->place = place.bytes;
 		neighbour->pulled_ahead = i + 1;
 	}
+	assert(neighbour->pulled_ahead <= neighbour->ahead_count);
 }

@@ -49,6 +49,7 @@ static bool retire(struct vb_qp *qp, uint32_t end, vb_time now)
 {
 	struct place place = next_place(qp);
 	bool is_right = true;
+	assert(vb_psn_diff(end, heard_psn(qp)) >= 0);
 	if (place.psn == end)
 		return true;
 	while (place.psn != end) {
@@ -75,6 +76,7 @@ static void retire_answered(struct vb_qp *qp, struct place place, vb_time now)
 {
 	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, place.index);
 	bool is_last = psn_index(wqe, place.psn) + 1 == wqe->psn_count;
+	assert(qp->requester.rd_atomic_out > 0);
 	place.psn = vb_psn_add(place.psn, 1);
 	if (is_last)
 		place.index = vb_after_local_operations(qp, place.index + 1);
@@ -87,6 +89,7 @@ static void retire_answered(struct vb_qp *qp, struct place place, vb_time now)
 static void on_absence(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
+	assert(qp->neighbour);
 	if (rq->is_rnr_waiting)
 		return;
 	if (vb_deadline_due(vb_retry_ack_timeout(qp, rq->progress_at), now)) {
@@ -122,11 +125,13 @@ static void lend_no_more(struct vb_qp *qp)
 	}
 	vb_retry_go_back(qp);
 	rq->max_psn = rq->next_psn;
+	assert(rq->max_psn == rq->una_psn);
 }
 
 /* Of the oldest request under way. */
 static void conclude(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code, vb_time now)
 {
+	assert(qp->local->lent_count == 0);
 	switch (kind) {
 	case VB_ANSWER_NOT_READY:
 		vb_count(qp->lane, VB_RNR_RECEIVED, 1);
@@ -168,6 +173,7 @@ static void settle(struct vb_qp *qp, enum vb_answer_kind kind, uint8_t code, vb_
 	local->has_kept = true;
 	local->kept_kind = (uint8_t)kind;
 	local->kept_code = code;
+	assert(local->has_kept);
 }
 
 void vb_local_go_on(struct vb_qp *qp, vb_time now)
@@ -252,6 +258,7 @@ static bool is_sending(const struct vb_qp *qp)
 
 void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
+	assert(qp->neighbour);
 	if (!is_sending(qp) || !is_under_way(qp, psn)) {
 		vb_count(qp->lane, VB_DROP_GHOST, 1);
 		return;

@@ -95,6 +95,7 @@ static void turn_to(struct vb_qp *qp, struct vb_neighbour *neighbour)
 	qp->requester.has_credits = false;
 	if (neighbour)
 		vb_list_add_tail(&neighbour->users, &qp->local->user_link);
+	assert((qp->neighbour != NULL) == (qp->way != qp->transport));
 }
 
 void vb_local_choose(struct vb_qp *qp)
@@ -145,6 +146,7 @@ void vb_local_leave(struct vb_qp *qp)
 		debt->is_orphan = true;
 	else
 		free(debt);
+	assert(!qp->neighbour);
 }
 
 static void forget_debts(struct vb_neighbour *neighbour)
@@ -201,6 +203,7 @@ void vb_local_lost(struct vb_neighbour *neighbour, vb_time now)
 	while ((node = vb_list_pop(&neighbour->users)))
 		lose(vb_container_of(node, struct vb_local, user_link)->qp, now);
 	vb_lane_reap(neighbour->lane);
+	assert(vb_list_empty(&neighbour->users));
 }
 
 /* ---- Checks ---------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ uint8_t vb_local_carry_debt(struct vb_qp *qp, struct vb_descriptor *descriptor)
 		return 0;
 	vb_list_remove(&debt->link);
 	descriptor->acked = debt->psn;
+	assert(!vb_list_linked(&debt->link));
 	return VB_LOCAL_ACKED;
 }
 
@@ -26,6 +27,7 @@ static bool tell_one(struct vb_debt *debt, struct vb_local_room *room)
 	};
 	if (debt->is_orphan)
 		free(debt);
+	assert(room->answer_count <= room->answer_max);
 	return true;
 }
 
@@ -51,5 +53,6 @@ bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room 
 		return false;
 	room->answers[room->answer_count++] = neighbour->pending;
 	neighbour->has_pending = false;
+	assert(!neighbour->has_pending);
 	return true;
 }

@@ -78,11 +78,13 @@ static void end_pull(struct vb_neighbour *neighbour, struct vb_qp *qp)
 	neighbour->puller = NULL;
 	qp->local->pulls = NULL;
 	qp->target.open = VB_NO_MESSAGE;
+	assert(!neighbour->puller && !qp->local->pulls);
 }
 
 static void give_up_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, enum vb_answer_kind kind)
 {
 	struct vb_answer answer = vb_local_answer_to(&neighbour->pulled, kind, 0);
+	assert(neighbour->puller == qp);
 	end_pull(neighbour, qp);
 	if (qp->type == VB_QP_UC)
 		vb_uc_conclude(qp, NULL, VB_NOT_PERMITTED, 0);
@@ -91,6 +93,7 @@ static void give_up_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, enum 
 
 static void conclude_pull(struct vb_local_call *call, enum vb_verdict verdict)
 {
+	assert(call->neighbour->puller == call->qp);
 	call->neighbour->puller = NULL;
 	call->qp->local->pulls = NULL;
 	if (verdict != VB_EXECUTED)
@@ -140,6 +143,7 @@ static void fill_call(struct vb_local_call *call, struct vb_neighbour *neighbour
 	call->before = 0;
 	call->now = now;
 	vb_local_fill_request(&call->request, &neighbour->pulled, NULL);
+	assert(call->qp);
 }
 
 /* The piece is in its place, but for the tail. */
@@ -203,6 +207,7 @@ static bool find_places(struct vb_neighbour *neighbour, struct vb_local_pull *pu
 		return false;
 	if (tail)
 		pull->iov[pull->iov_count++] = (struct vb_iov){ neighbour->tail, tail };
+	assert(pull->iov_count > 0);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /* Same host: what is pulled next, of messages that the other side lends and of READs, and what follows from it. */
 #include <string.h>
 #include "core/lane.h"
+#include "base/invariant.h"
 #include "local/receive.h"
 
 /* Pieces of both in turn, so that neither waits for the other's end. */
@@ -30,6 +31,7 @@ static unsigned take_ahead(struct vb_neighbour *neighbour, vb_time now)
 		vb_local_take_one(neighbour, &ahead->request, NULL, NULL, now);
 		neighbour->here = NULL;
 	}
+	assert(taken <= pulled);
 	return taken;
 }
 

@@ -73,6 +73,7 @@ void vb_local_lent(struct vb_qp *qp, uint32_t index, const struct vb_answer *ans
 	local->heard_index = vb_after_local_operations(qp, index + 1);
 	if (is_first)
 		attend(qp);
+	assert(local->lent_count > 0);
 }
 
 /* All of the oldest is here, and with it what was heard up to the next. What was kept is vb_local_go_on's. */
@@ -81,6 +82,7 @@ static void finish(struct vb_qp *qp, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 	struct vb_local *local = qp->local;
 	bool is_last = --local->lent_count == 0;
+	assert(qp->local->lent_count > 0 && oldest(qp)->lent.here == oldest(qp)->length);
 	if (!is_last)
 		local->oldest_lent = oldest(qp)->lent.next;
 	rq->rd_atomic_out--;
@@ -101,6 +103,7 @@ void vb_local_forget_reads(struct vb_qp *qp)
 	local->qp->neighbour->is_held = false;
 	local->lent_count = 0;
 	local->has_kept = false;
+	assert(!vb_list_linked(&local->reader_link));
 }
 
 bool vb_local_is_held(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor)
@@ -128,6 +131,7 @@ static void begin_again(struct vb_qp *qp)
 {
 	oldest(qp)->lent.is_again = true;
 	attend(qp);
+	assert(!vb_list_linked(&qp->local->reader_link));
 }
 
 /* False: its place is no ordinary memory, or not ours. */
@@ -272,6 +276,7 @@ static void take_part(struct vb_qp *qp, const struct vb_answer *answer, const st
 	struct vb_send_wqe *wqe = oldest(qp);
 	uint32_t here = wqe->lent.here;
 	bool is_asked = wqe->lent.asked > here && answer->length == vb_local_part_from(wqe, here);
+	assert(oldest(qp)->lent.is_again);
 	if (!is_asked || !vb_answer_lies_in(answer, heap)) {
 		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 		return;

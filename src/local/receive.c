@@ -173,5 +173,6 @@ unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descri
 		if (neighbour->puller)
 			vb_local_foresee(neighbour, &descriptors[taken], n - taken);
 	}
+	assert(taken <= n);
 	return taken;
 }

@@ -40,6 +40,7 @@ static uint32_t part_count(const struct vb_qp *qp, const struct vb_send_wqe *wqe
 void vb_local_cut(struct vb_qp *qp, struct vb_send_wqe *wqe)
 {
 	wqe->psn_count = part_count(qp, wqe);
+	assert(wqe->psn_count > 0);
 }
 
 enum step { STEP_DONE, STEP_NO_ROOM, STEP_NO_ACCESS };
@@ -68,6 +69,7 @@ static enum step copy_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, s
 	descriptor->heap.total = wqe->length;
 	if (gathered == VB_GATHERED)
 		vb_local_use_heap(room, part->length);
+	assert(room->heap_used <= room->heap_bytes);
 	return STEP_DONE;
 }
 
@@ -157,6 +159,7 @@ static void note_sent(struct vb_qp *qp, const struct vb_send_wqe *wqe, const str
 		rq->rd_atomic_out++;
 	vb_count(qp->lane, VB_TX_PACKETS, 1);
 	vb_count(qp->lane, VB_TX_BYTES, part->place == VB_LOCAL_NOWHERE ? 0 : part->length);
+	assert(vb_psn_diff(rq->max_psn, rq->next_psn) >= 0);
 }
 
 enum turn { TURN_OVER, TURN_CUT_SHORT, TURN_NO_ROOM };
@@ -164,6 +167,7 @@ enum turn { TURN_OVER, TURN_CUT_SHORT, TURN_NO_ROOM };
 static enum turn take_turn(struct vb_qp *qp, struct vb_local_room *room, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
+	assert(qp->neighbour);
 	if (!vb_local_ask_again(qp, room))
 		return TURN_NO_ROOM;
 	for (unsigned i = 0; i < TURN_DESCRIPTORS; i++) {

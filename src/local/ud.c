@@ -40,6 +40,7 @@ static void watch(struct vb_neighbour *neighbour)
 		vb_list_add_head(&lane->watched, &neighbour->watch_link);
 	else
 		vb_list_add_tail(&lane->watched, &neighbour->watch_link);
+	assert(vb_list_linked(&neighbour->watch_link));
 }
 
 static struct vb_send_wqe *wqe_of(struct vb_list *node)
@@ -62,6 +63,7 @@ static void add(struct vb_neighbour *neighbour, struct vb_qp *qp, struct vb_send
 	vb_list_add_tail(&neighbour->datagrams, &wqe->waits);
 	if (is_first)
 		watch(neighbour);
+	assert(vb_list_linked(&wqe->waits));
 }
 
 static void take_out(struct vb_send_wqe *wqe)
@@ -69,6 +71,7 @@ static void take_out(struct vb_send_wqe *wqe)
 	vb_list_remove(&wqe->waits);
 	wqe->sender = 0;
 	wqe->started_at = 0;
+	assert(!wqe->sender);
 }
 
 /* It is in the ring, or dropped. */
@@ -91,6 +94,7 @@ void vb_local_drop_datagrams(struct vb_neighbour *neighbour, vb_time now)
 		vb_count(neighbour->lane, VB_DROP_NEIGHBOUR, 1);
 		finish(qp, wqe, now);
 	}
+	assert(!vb_list_linked(&neighbour->watch_link) || !vb_list_empty(&neighbour->datagrams));
 }
 
 void vb_local_forget_datagrams(struct vb_qp *qp)
@@ -248,6 +252,7 @@ static enum built build(struct vb_qp *qp, const struct vb_send_wqe *wqe, struct 
 	vb_local_add(room);
 	vb_count(qp->lane, VB_TX_PACKETS, 1);
 	vb_count(qp->lane, VB_TX_BYTES, has_bytes ? wqe->length : 0);
+	assert(room->descriptor_count <= room->descriptor_max);
 	return BUILT;
 }
 

@@ -54,6 +54,7 @@ void vb_local_owe(const struct vb_local_call *call)
 	debt->psn = call->descriptor->psn;
 	if (!vb_list_linked(&debt->link))
 		vb_list_add_tail(&call->neighbour->debts, &debt->link);
+	assert(vb_list_linked(&debt->link));
 }
 
 /* A debt to an earlier neighbour is left with that neighbour. */
@@ -69,6 +70,7 @@ bool vb_local_may_owe(const struct vb_neighbour *neighbour, struct vb_qp *qp)
 	debt = qp->local->debt = calloc(1, sizeof(*debt));
 	if (debt)
 		vb_list_init(&debt->link);
+	assert(qp->local->debt == debt);
 	return debt;
 }
 

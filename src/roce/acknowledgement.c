@@ -35,6 +35,7 @@ static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uin
 	rq->una_psn = psn;
 	if (vb_psn_diff(rq->next_psn, psn) < 0)
 		rq->next_psn = psn;
+	assert(vb_psn_diff(rq->next_psn, rq->una_psn) >= 0);
 	return bytes_between(qp, wqe, from, to);
 }
 
@@ -78,6 +79,7 @@ static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet
 	vb_sq_retire_to(qp, index);
 	if (is_progress)
 		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &signal, true, now);
+	assert(is_reached || vb_psn_diff(psn, rq->una_psn) >= 0);
 	return is_reached;
 }
 
@@ -111,6 +113,7 @@ static void note_credits(struct vb_qp *qp, const struct vb_packet *packet)
 {
 	struct vb_requester *rq = &qp->requester;
 	uint8_t code = packet->syndrome & VB_AETH_CODE_MASK;
+	assert(qp->is_reliable);
 	rq->has_credits = code != VB_AETH_NO_CREDITS;
 	if (rq->has_credits)
 		rq->credit_limit = vb_psn_add(acknowledged_ssn(qp), vb_credits_of_code(code));
@@ -131,6 +134,7 @@ static bool brings_credits(struct vb_qp *qp, const struct vb_packet *packet)
 
 static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
+	assert((packet->syndrome & VB_AETH_TYPE_MASK) == VB_AETH_NAK);
 	vb_count(qp->lane, VB_NAK_RECEIVED, 1);
 	acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
 	if (packet->syndrome == VB_NAK_PSN_SEQUENCE)
@@ -171,6 +175,7 @@ static void response_done(struct vb_qp *qp, const struct vb_packet *packet, stru
 	struct window_cost freed = { 0 };
 	uint32_t psn = rq->una_psn;
 	bool ends_piece = index + 1 == end, ends_message = index + 1 == wqe->psn_count;
+	assert(index < end && packet->psn == qp->requester.una_psn);
 
 	if (ends_piece && rq->rd_atomic_out > 0 && vb_psn_diff(rq->next_psn, psn) > 0)
 		rq->rd_atomic_out--;

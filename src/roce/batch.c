@@ -1,5 +1,6 @@
 /* Packets are put into a batch: what they have in common, and where their bytes are. */
 #include "roce/roce.h"
+#include "base/invariant.h"
 #include "roce/roce.h"
 #include "roce/batch.h"
 #include "core/memory.h"
@@ -25,6 +26,7 @@ struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8
 
 void vb_batch_undo(struct vb_batch *batch)
 {
+	assert(batch->count > 0);
 	batch->iov_count = batch->out[--batch->count].iov_first;
 }
 
@@ -43,6 +45,7 @@ static bool add_part(struct vb_batch *batch, struct vb_outgoing *out, const stru
 {
 	const struct vb_sge *sge = &wqe->sges[0];
 	struct vb_reach part;
+	assert(wqe->sge_count == 1 && wqe->psn_count > 1);
 	if (!vb_reach_part(&wqe->whole, offset, length, false, &part)) {
 		if (vb_reach_whole(qp->pd, sge, &wqe->whole))
 			wqe->whole.stamp = NULL;
@@ -87,11 +90,13 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, struct vb
 
 void vb_batch_is_message(struct vb_batch *batch)
 {
+	assert(batch->count > 0);
 	batch->receipts[batch->count - 1].cookie |= VB_COOKIE_MESSAGE;
 }
 
 void vb_batch_is_response(struct vb_batch *batch)
 {
+	assert(batch->count > 0);
 	batch->receipts[batch->count - 1].cookie |= VB_COOKIE_RESPONSE;
 }
 
@@ -99,6 +104,7 @@ void vb_batch_hand_out(struct vb_lane *lane, struct vb_batch *batch)
 {
 	unsigned generation = lane->handed_out.generation & VB_COOKIE_GENERATION;
 	uint64_t bytes = 0;
+	assert(batch->count <= VB_BATCH_PACKETS && batch->iov_count <= VB_BATCH_IOV);
 
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct vb_packet *packet = &batch->out[i].packet;

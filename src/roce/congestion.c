@@ -65,6 +65,7 @@ int vb_congestion_start(struct vb_qp *qp, vb_time now)
 	c->rest = 0;
 	c->tally = (struct vb_tally){ 0 };
 	vb_congestion_stop(qp);
+	assert(c->cc.algorithm && c->cc.window_bytes > 0);
 	return 0;
 }
 
@@ -91,6 +92,7 @@ void vb_congestion_end(struct vb_qp *qp)
 	vb_cc_stop(&vb_roce(qp)->congestion.cc);
 	vb_roce(qp)->congestion.wants_packets = false;
 	vb_congestion_stop(qp);
+	assert(!vb_roce(qp)->congestion.is_waiting);
 }
 
 /* What is left of a wait at the old rate are as many bytes at the new one. Who had none waits for nothing, and his
@@ -152,6 +154,7 @@ bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account)
 static void pace(struct vb_congestion *c, const struct vb_lane_config *config, uint32_t bytes, vb_time now)
 {
 	vb_time latest = c->is_behind && !config->rate_is_strict ? vb_time_add(now, -ARREARS_MAX) : now;
+	assert(c->cc.rate > 0);
 	if (vb_time_is_due(c->next_send_at, latest)) {
 		c->next_send_at = latest;
 		c->rest = 0;
@@ -165,6 +168,7 @@ static void pace(struct vb_congestion *c, const struct vb_lane_config *config, u
 	}
 	c->next_send_at = vb_time_add(c->next_send_at, wait);
 	c->is_behind = true;
+	assert(c->is_behind);
 }
 
 void vb_congestion_count_packet(struct vb_qp *qp, uint32_t bytes, vb_time now)
@@ -184,6 +188,7 @@ void vb_congestion_wait(struct vb_qp *qp)
 {
 	vb_roce(qp)->congestion.is_waiting = true;
 	arm(qp);
+	assert(vb_roce(qp)->congestion.timer.deadline.is_set);
 }
 
 static void ask(struct vb_qp *qp, vb_time now)
@@ -191,6 +196,7 @@ static void ask(struct vb_qp *qp, vb_time now)
 	struct vb_cc *cc = &vb_roce(qp)->congestion.cc;
 	uint64_t rate = cc->rate;
 	uint32_t window = cc->window_bytes;
+	assert(vb_roce(qp)->congestion.cc.algorithm->on_timer);
 	cc->timer.is_set = false;
 	cc->algorithm->on_timer(cc, now);
 	assert(!vb_deadline_due(cc->timer, now));

@@ -6,6 +6,7 @@
  * answer, no longer than ANSWER_PATIENCE. */
 #include <stdlib.h>
 #include "roce/roce.h"
+#include "base/invariant.h"
 #include "roce/batch.h"
 #include "roce/echo.h"
 #include "roce/peers.h"
@@ -34,6 +35,7 @@ static void drain(struct vb_qp *qp, uint64_t drained)
 {
 	struct vb_echo *echo = vb_roce(qp)->echo;
 	uint32_t freed = (uint32_t)(drained - echo->drained);
+	assert(drained >= vb_roce(qp)->echo->drained && drained <= vb_roce(qp)->echo->sent);
 	echo->drained = drained;
 	vb_flight_remove(qp, freed, 0);
 }
@@ -44,6 +46,7 @@ void vb_echo_give_up(struct vb_qp *qp)
 		return;
 	vb_roce(qp)->echo->answered = vb_roce(qp)->echo->asked;
 	drain(qp, vb_roce(qp)->echo->sent);
+	assert(vb_roce(qp)->echo->drained == vb_roce(qp)->echo->sent);
 }
 
 /* A UD QP has many destinations, its window is that of the present one: what it sent to others is out of its hands. */
@@ -57,6 +60,7 @@ void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn)
 	if (qpn != VB_QPN_MULTICAST)
 		vb_peer_get(qp->lane, gid, slot, &peer); /* without memory for one it goes as to a stranger */
 	vb_flight_turn_to(qp, peer);
+	assert(qp->peer == peer);
 }
 
 static void block(struct vb_echo *echo, vb_time now)
@@ -65,6 +69,7 @@ static void block(struct vb_echo *echo, vb_time now)
 		return;
 	echo->is_blocked = true;
 	echo->waits_since = now;
+	assert(echo->is_blocked);
 }
 
 /* False when there is no memory to wait with. */
@@ -81,6 +86,7 @@ static bool wait_for_answer(struct vb_qp *qp, vb_time now)
 
 bool vb_echo_allows(struct vb_qp *qp, uint32_t cost, vb_time now)
 {
+	assert(!qp->is_reliable);
 	if (vb_peer_must_answer(qp) && wait_for_answer(qp, now))
 		return false;
 	struct vb_echo *echo = has_window(qp) ? echo_of(qp) : NULL;
@@ -112,6 +118,7 @@ void vb_echo_on_sent(struct vb_qp *qp, const struct vb_outgoing *out, uint32_t c
 	echo->av = *out->av;
 	if (echo->sent - echo->asked_at_bytes >= ECHO_EVERY && echo->asked - echo->answered < VB_ECHO_MARKS)
 		echo->is_due = true;
+	assert(echo->asked - echo->answered <= VB_ECHO_MARKS);
 }
 
 bool vb_echo_must_drain(struct vb_qp *qp, vb_time now)
@@ -136,10 +143,12 @@ void vb_echo_emit_request(struct vb_qp *qp, struct vb_batch *batch)
 	out->packet.dest_qpn = echo->qpn;
 	out->packet.psn = echo->asked & VB_PSN_MASK;
 	out->packet.src_qpn = qp->qpn;
+	assert(!echo->is_due);
 }
 
 static void resume(struct vb_qp *qp)
 {
+	assert(vb_roce(qp)->echo);
 	vb_roce(qp)->echo->is_blocked = false;
 	vb_schedule(qp);
 }
@@ -193,6 +202,7 @@ static void note_request(struct vb_qp *qp, const struct vb_path *path, const str
 		.psn = packet->psn,
 		.av = { .sgid = path->dst, .dgid = path->src },
 	};
+	assert(vb_roce_lane(lane)->echo_tail - vb_roce_lane(lane)->echo_next <= VB_ECHO_REPLIES);
 }
 
 void vb_echo_receive(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)

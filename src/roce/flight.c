@@ -29,6 +29,7 @@ static void wake(struct vb_allowance *allowance)
 	allowance->turn = vb_container_of(node, struct vb_qp, wait_link);
 	allowance->is_turn_used = false;
 	vb_schedule_now(allowance->turn);
+	assert(vb_list_linked(&allowance->turn->ready_link));
 }
 
 void vb_allowance_set_limit(struct vb_allowance *allowance, uint64_t limit)
@@ -39,6 +40,7 @@ void vb_allowance_set_limit(struct vb_allowance *allowance, uint64_t limit)
 
 static void give_back(struct vb_allowance *allowance, uint32_t bytes)
 {
+	assert(allowance->used >= bytes);
 	if (bytes == 0)
 		return;
 	allowance->used -= bytes;
@@ -101,6 +103,7 @@ void vb_flight_stop(struct vb_qp *qp)
 	vb_flight_clear(qp);
 	vb_roce(qp)->flight.is_silent = false;
 	vb_flight_end_turn(qp);
+	assert(!vb_list_linked(&qp->wait_link));
 }
 
 static uint32_t window_of(const struct vb_qp *qp)
@@ -164,6 +167,7 @@ void vb_flight_add(struct vb_qp *qp, uint32_t out, uint32_t in)
 
 void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in)
 {
+	assert(out <= vb_roce(qp)->flight.out && in <= vb_roce(qp)->flight.in);
 	vb_roce(qp)->flight.out -= out;
 	vb_roce(qp)->flight.in -= in;
 	if (qp->peer)
@@ -175,6 +179,7 @@ void vb_flight_remove(struct vb_qp *qp, uint32_t out, uint32_t in)
 void vb_flight_clear(struct vb_qp *qp)
 {
 	vb_flight_remove(qp, vb_roce(qp)->flight.out, vb_roce(qp)->flight.in);
+	assert(vb_roce(qp)->flight.out == 0 && vb_roce(qp)->flight.in == 0);
 }
 
 void vb_flight_end_turn(struct vb_qp *qp)
@@ -198,6 +203,7 @@ void vb_flight_turn_to(struct vb_qp *qp, struct vb_peer *peer)
 	qp->peer = peer;
 	if (peer)
 		vb_roce_peer(peer)->allowance.used += vb_roce(qp)->flight.out;
+	assert(qp->peer == peer);
 }
 
 void vb_flight_fall_silent(struct vb_qp *qp)
@@ -228,6 +234,7 @@ uint32_t vb_flight_read_piece(const struct vb_qp *qp)
 	while (vb_offset_of(qp, 2 * piece) <= VB_READ_PIECE_MAX &&
 		halves * piece * (qp->mtu + vb_roce(qp)->overhead) <= window)
 		piece *= 2;
+	assert(piece > 0 && (piece & (piece - 1)) == 0);
 	return piece;
 }
 

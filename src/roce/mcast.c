@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "roce/roce.h"
+#include "base/invariant.h"
 #include "roce/ud.h"
 
 static struct vb_mcast_attachment *find_attachment(const struct vb_qp *qp, const struct vb_gid *gid)
@@ -29,6 +30,7 @@ int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 	vb_list_add_tail(&vb_roce_lane_of(qp)->mcast, &attachment->lane_link);
 	vb_list_add_tail(&vb_roce(qp)->mcast, &attachment->qp_link);
 	vb_roce_lane_of(qp)->mcast_count++;
+	assert(vb_roce_lane_of(qp)->mcast_count <= VB_MAX_MCAST_ATTACH);
 	return 0;
 }
 
@@ -57,4 +59,5 @@ void vb_mcast_receive(struct vb_lane *lane, const struct vb_path *path, const st
 	}
 	if (!is_wanted)
 		vb_count(lane, VB_DROP_BAD_QPN, 1);
+	assert(vb_gid_is_multicast(&path->dst));
 }

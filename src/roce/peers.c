@@ -2,6 +2,7 @@
  * never drops; a socket's buffer does, so each peer has an allowance.
  * Not here: who may use the allowance (flight.c), the table (core/peers.c). */
 #include "roce/roce.h"
+#include "base/invariant.h"
 #include "roce/peers.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -42,8 +43,8 @@ static bool is_known(const struct vb_lane *lane, const struct vb_gid *gid, uint8
 
 static bool matters(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
-	return vb_roce_lane(lane)->config.stranger_allowance != VB_UNLIMITED ||
-	       lane->meets_neighbours || is_known(lane, gid, 0) || is_known(lane, gid, slot);
+	return vb_roce_lane(lane)->config.stranger_allowance != VB_UNLIMITED || lane->meets_neighbours ||
+	       is_known(lane, gid, 0) || is_known(lane, gid, slot);
 }
 
 int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer)
@@ -55,6 +56,7 @@ int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, st
 	if (!*peer)
 		return -ENOMEM;
 	(*peer)->users++;
+	assert((*peer)->users > 0);
 	return 0;
 }
 

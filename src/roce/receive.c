@@ -1,5 +1,6 @@
 /* A received packet's way to the QP it is for. */
 #include "roce/echo.h"
+#include "base/invariant.h"
 #include "roce/requester.h"
 #include "roce/roce.h"
 #include "roce/uc.h"
@@ -35,6 +36,7 @@ static void note_congestion(struct vb_qp *qp, const struct vb_opcode *row)
 static void receive_by_half(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	bool is_response = vb_packet_row(packet)->is_response;
+	assert(qp->type != VB_QP_RC);
 	if (qp->type == VB_QP_UC)
 		vb_uc_receive(qp, packet, now);
 	else if (qp->type == VB_QP_XRC_SEND && is_response)
@@ -49,6 +51,7 @@ static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct v
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
 	struct vb_requester *rq = &qp->requester;
+	assert(qp->type != VB_QP_UD && qp->type != VB_QP_RAW);
 
 	if (vb_state(qp) < VB_QPS_RTR) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);

@@ -51,6 +51,7 @@ void vb_recovery_reset(struct vb_qp *qp)
 	re->is_recovering = re->is_timing = re->was_probed = false;
 	re->probe = re->probed = VB_PROBE_NONE;
 	re->srtt = 0;
+	assert(!re->is_timing);
 }
 
 /* The first packet is timed: also where it is lost, and another is timed when it is acknowledged. */
@@ -100,6 +101,7 @@ void vb_roce_go_back(struct vb_qp *qp)
 	re->is_timing = false;                  /* Karn: what is sent twice is not timed */
 	re->probe = re->probed = VB_PROBE_NONE; /* nor do answers from now on say anything of a probe */
 	re->is_probe_in_doubt = false;
+	assert(vb_roce(qp)->flight.out == 0 && vb_roce(qp)->flight.in == 0);
 }
 
 /* The holder may find out why, and has until the last retry for that: where there is none, until the first timeout. */
@@ -142,6 +144,7 @@ static void measure_rtt(struct vb_qp *qp, uint32_t psn, vb_time now, vb_time *rt
 	if (*rtt > RTT_MAX)
 		*rtt = RTT_MAX;
 	re->srtt = re->srtt ? re->srtt + (*rtt - re->srtt) / 8 : *rtt;
+	assert(re->srtt >= 0);
 }
 
 /* Packets do get lost on the way to this peer: from now on silence most likely means that. */
@@ -235,6 +238,7 @@ void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now)
 void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	assert(qp->is_reliable && !qp->neighbour);
 	if (re->is_recovering)
 		return;
 	if (!vb_retry_use(qp, now))
@@ -257,6 +261,7 @@ static void send_probe(struct vb_qp *qp)
 	if (rq->backoff < VB_BACKOFF_MAX && ++rq->backoff == VB_BACKOFF_MAX && qp->attr.retry_cnt == 0)
 		tell_silence(qp);
 	vb_schedule(qp);
+	assert(re->probe != VB_PROBE_NONE);
 }
 
 static void on_ack_timeout(struct vb_qp *qp, vb_time now)
@@ -278,6 +283,7 @@ static void on_ack_timeout(struct vb_qp *qp, vb_time now)
 void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
+	assert(qp->is_reliable && !qp->neighbour);
 	if (vb_requester_is_busy(qp) && rq->next_psn == rq->una_psn) {
 		/* gone back, and waiting for a window: nothing to be answered */
 		rq->progress_at = rq->quiet_since = now;

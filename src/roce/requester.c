@@ -47,6 +47,7 @@ static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *
 	uint8_t opcode = (uint8_t)(qp->service | operation_of(wqe, is_first, is_last));
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 	const struct vb_opcode *row = &vb_opcodes[opcode];
+	assert(index < end && end <= wqe->psn_count);
 
 	out->packet.psn = vb_psn_add(wqe->first_psn, index);
 	fill_extension_headers(&out->packet, wqe, is_read(wqe) ? vb_offset_of(qp, index) : 0,
@@ -212,6 +213,7 @@ uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uin
 	vb_roce(qp)->since_ackreq += n * (qp->mtu + vb_roce(qp)->overhead);
 	rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, n);
 	vb_recovery_on_sent(qp, vb_psn_add(rq->next_psn, VB_PSN_MASK), true, now);
+	assert(rq->next_psn == rq->max_psn);
 	return n;
 }
 
@@ -222,6 +224,7 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 	struct vb_requester *rq = &qp->requester;
 	uint32_t index = psn_index(wqe, rq->next_psn);
 	uint32_t cost = cost_between(qp, wqe, index, index + 1).out;
+	assert(!qp->is_reliable);
 
 	if (!vb_echo_allows(qp, cost, now))
 		return false;
@@ -236,6 +239,7 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 	vb_batch_is_message(batch);
 	if (index + 1 == wqe->psn_count)
 		rq->cursor++;
+	assert(rq->una_psn == rq->next_psn);
 	return true;
 }
 
@@ -275,6 +279,7 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	rq->quiet_since = now;
 	vb_count(qp->lane, VB_PROBES, 1);
 	vb_roce(qp)->congestion.tally.probes++;
+	assert(vb_roce(qp)->recovery.probed != VB_PROBE_NONE);
 	return true;
 }
 

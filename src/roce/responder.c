@@ -20,6 +20,7 @@ void vb_responses_reset(struct vb_qp *qp)
 	free(rs->resources);
 	memset(rs, 0, sizeof(*rs));
 	vb_roce(qp)->cnp_clock = (struct vb_cnp_clock){ 0 };
+	assert(vb_roce(qp)->responses.active_resources == 0);
 }
 
 /* ---- Checks ---------------------------------------------------------------------------------------------------- */
@@ -83,6 +84,7 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint64_t be
 static void refuse(struct vb_qp *qp, const struct vb_packet *packet, enum vb_verdict verdict, vb_time now)
 {
 	struct vb_request request;
+	assert(verdict != VB_EXECUTED && verdict != VB_NOT_READY);
 	vb_responder_drop_resources(qp);
 	vb_request_of_packet(&request, packet);
 	vb_execute_refusal(&qp->target, &request, verdict, now);
@@ -132,6 +134,7 @@ static void forget_message(struct vb_qp *qp)
 		return;
 	qp->responder.expected_psn = (qp->responder.expected_psn - qp->target.received / qp->mtu) & VB_PSN_MASK;
 	qp->target.open = VB_NO_MESSAGE;
+	assert(qp->target.open == VB_NO_MESSAGE);
 }
 
 static void receive_ahead(struct vb_qp *qp, vb_time now)
@@ -208,12 +211,14 @@ size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *pa
 	rs->ack.packets += (uint32_t)taken - 1;
 	rs->ack.bytes += bytes;
 	vb_count(qp->lane, VB_RX_BYTES, bytes);
+	assert(taken <= n);
 	return taken - 1;
 }
 
 /* The SRQ that the request names is looked up when it is the request's turn: a duplicate may name one that is gone. */
 void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
+	assert(qp->type == VB_QP_XRC_RECV);
 	if (packet->psn == qp->responder.expected_psn && !vb_xrc_turn_to(qp, packet->xrc_srqn))
 		conclude(qp, packet, VB_BAD_SRQ, 0, now);
 	else

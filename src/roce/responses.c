@@ -64,6 +64,7 @@ void vb_responder_ack(struct vb_qp *qp, uint8_t syndrome, uint32_t psn, bool urg
 		vb_schedule_no_ack(qp);
 		vb_schedule_reply(qp);
 	}
+	assert(ack->is_wanted);
 }
 
 /* A fatal NAK, the last that this QP has to say: it is in ERR. It is remembered, for should it be lost, the peer would
@@ -74,6 +75,7 @@ void vb_responder_refuse(struct vb_qp *qp, uint8_t nak, uint32_t psn, vb_time no
 	vb_roce(qp)->responses.refusal_psn = psn;
 	vb_count(qp->lane, VB_NAK_SENT, 1);
 	vb_responder_ack(qp, nak, psn, true, now);
+	assert(vb_roce(qp)->responses.ack.is_urgent);
 }
 
 static struct vb_resource *oldest_active(struct vb_responses *rs)
@@ -114,6 +116,7 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	out->packet.becn = ack->is_marked && vb_roce_lane_of(qp)->config.acks.tells_marks;
 	*ack = (struct vb_ack){ 0 };
 	vb_count(qp->lane, VB_ACK_SENT, 1);
+	assert(!ack->is_wanted);
 	return true;
 }
 
@@ -140,6 +143,7 @@ bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now
 	out->packet.becn = true;
 	vb_count(qp->lane, VB_CNP_SENT, 1);
 	vb_roce(qp)->congestion.tally.cnps_sent++;
+	assert(!vb_roce(qp)->responses.cnp_wanted);
 	return true;
 }
 
@@ -150,6 +154,7 @@ static void deactivate(struct vb_responses *rs, struct vb_resource *resource)
 	if (resource->is_active)
 		rs->active_resources--;
 	resource->is_active = false;
+	assert(!resource->is_active);
 }
 
 static void activate(struct vb_responses *rs, struct vb_resource *resource, uint32_t first, uint32_t end)
@@ -159,6 +164,7 @@ static void activate(struct vb_responses *rs, struct vb_resource *resource, uint
 	resource->is_active = true;
 	resource->start_psn = resource->next_psn = first;
 	resource->end_psn = end;
+	assert(resource->is_active && rs->active_resources > 0);
 }
 
 /* As many as the peer is granted now; those that there are stay, the oldest first. */
@@ -174,6 +180,7 @@ static bool make_resources(struct vb_qp *qp)
 	rs->resources = made;
 	rs->resource_next = rs->resource_count;
 	rs->resource_count = qp->attr.max_dest_rd_atomic;
+	assert(rs->resource_count <= VB_MAX_RD_ATOMIC);
 	return true;
 }
 
@@ -223,6 +230,7 @@ void vb_responder_drop_resources(struct vb_qp *qp)
 	struct vb_responses *rs = &vb_roce(qp)->responses;
 	for (uint8_t i = 0; i < rs->resource_count; i++)
 		deactivate(rs, &rs->resources[i]);
+	assert(rs->active_resources == 0);
 }
 
 /* The remembered request that this duplicate repeats: same key, beginning within its range of PSNs and memory. */

@@ -28,6 +28,7 @@ int vb_qp_spread(struct vb_qp *qp, const struct vb_spread *spread)
 	memcpy(table->queues, spread->queues, count * sizeof(table->queues[0]));
 	table->spread.queues = table->queues;
 	vb_roce(qp)->spread = table;
+	assert(vb_roce(qp)->spread == table);
 	return 0;
 }
 
@@ -113,6 +114,7 @@ void vb_steering_add(struct vb_steering *steering, struct vb_frame_flow *flow)
 		}
 	}
 	vb_list_add_tail(before, &flow->link);
+	assert(vb_list_linked(&flow->link));
 }
 
 void vb_steering_remove(struct vb_frame_flow *flow)

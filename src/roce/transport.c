@@ -69,6 +69,7 @@ void vb_roce_unschedule(struct vb_qp *qp)
 	vb_list_remove(&qp->ready_link);
 	vb_list_remove(&vb_roce(qp)->ack_link);
 	vb_roce(qp)->responses.is_first = false;
+	assert(!vb_list_linked(&qp->ready_link));
 }
 
 void vb_roce_forget(struct vb_qp *qp)
@@ -110,6 +111,7 @@ void vb_roce_cut(struct vb_qp *qp, struct vb_send_wqe *wqe)
 	} else if (wqe->psn_count > 1) {
 		wqe->whole.stamp = NULL;
 	}
+	assert(wqe->psn_count > 0);
 }
 
 void vb_roce_stop(struct vb_qp *qp)
@@ -134,6 +136,7 @@ void vb_roce_end(struct vb_qp *qp)
 	vb_schedule_no_ack(qp);
 	vb_roce(qp)->responses.ack.is_urgent = true;
 	vb_schedule_reply(qp);
+	assert(vb_roce(qp)->responses.active_resources == 0);
 }
 
 /* Access to its domain for READs that are still to be answered goes with an SRQ. */

@@ -3,6 +3,7 @@
  * see the answer to it. A QP with a rate that has sent its packet is in no list until the next may leave; only its
  * acks, NAKs and CNPs are. Not here: whose turn it is (engine/scheduler.c). */
 #include "roce/batch.h"
+#include "base/invariant.h"
 #include "roce/echo.h"
 #include "roce/requester.h"
 #include "roce/roce.h"
@@ -63,6 +64,7 @@ static bool wait_for_time(struct vb_qp *qp)
 	vb_roce(qp)->congestion.is_behind = has_data(qp);
 	if (vb_roce(qp)->congestion.is_behind)
 		vb_congestion_wait(qp);
+	assert(!vb_roce(qp)->congestion.is_behind || vb_roce(qp)->congestion.is_waiting);
 	return false;
 }
 
@@ -121,6 +123,7 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 bool vb_roce_take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
 {
 	unsigned first = batch->count;
+	assert(!vb_list_linked(&qp->ready_link));
 
 	if (vb_roce(qp)->responses.cnp_wanted && !vb_roce_lane_of(qp)->replies_held && vb_batch_has_room(batch, budget))
 		vb_responder_emit_cnp(qp, batch, now);
@@ -176,6 +179,7 @@ static bool emit_replies(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 	if (!vb_batch_has_room(batch, budget))
 		return false;
 	vb_responder_emit_ack(qp, batch);
+	assert(!vb_roce(qp)->responses.cnp_wanted);
 	return true;
 }
 

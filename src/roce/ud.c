@@ -2,6 +2,7 @@
  * acknowledged; what does not fit is dropped and counted, never an error of the QP.
  * Not here: which QPs a multicast packet is for (mcast.c). IBA vol. 1, 9.8.3. */
 #include "roce/roce.h"
+#include "base/invariant.h"
 #include "base/bytes.h"
 #include "roce/batch.h"
 #include "roce/echo.h"
@@ -55,5 +56,6 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	out->packet.psn = rq->next_psn;
 	vb_echo_on_sent(qp, out, cost);
 	vb_requester_start_datagram(qp, wqe);
+	assert(wqe->is_started);
 	return true;
 }
