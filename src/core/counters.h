@@ -1,4 +1,4 @@
-/* What a lane counts. One list makes the enumeration, the array and the names: X(NAME, "name", "what it means").
+/* The counters of a lane. One list makes the enumeration, the array and the names: X(NAME, "name", "what it means").
  * Drop reasons are first; a dropped packet counts under exactly one of them. */
 #ifndef VB_CORE_COUNTERS_H
 #define VB_CORE_COUNTERS_H

@@ -19,7 +19,7 @@ struct vb_datagram {
 };
 
 void vb_datagram_receive(struct vb_qp *qp, const struct vb_datagram *datagram);
-/* Whatever address it came to: a group's. */
+/* To any address: a group's. */
 void vb_datagram_deliver(struct vb_qp *qp, const struct vb_datagram *datagram);
 
 /* The top bit asks for the QP's own key, which a process may not know. 10.2.5 */

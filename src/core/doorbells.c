@@ -56,7 +56,7 @@ void vb_lane_answer_doorbells(struct vb_lane *lane)
 	}
 	while (in_order) {
 		struct vb_qp *next = atomic_load_explicit(&in_order->doorbell_next, memory_order_relaxed);
-		/* With the fence in is_rung: either we see what was posted, or its poster sees that he has to ring. */
+		/* With the fence in is_rung: either we see what was posted, or its poster sees that it has to ring. */
 		atomic_store_explicit(&in_order->doorbell_rung, false, memory_order_release);
 		atomic_thread_fence(memory_order_seq_cst);
 		assert(in_order->lane == lane);

@@ -1,4 +1,4 @@
-/* What the holder is told: completions into CQs, and the list of objects that have something to say. */
+/* News for the holder: completions into CQs, and the list of objects that have something to say. */
 #include "core/events.h"
 #include "base/invariant.h"
 #include "core/execute.h"

@@ -47,7 +47,7 @@ bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *r
 	return vb_begins_message(row) ? target->open == VB_NO_MESSAGE : target->open == row->message;
 }
 
-/* What the QP must grant the peer for a message of that kind. */
+/* The access that the QP must grant the peer for a message of that kind. */
 static const uint32_t needed_access[] = {
 	[VB_NO_MESSAGE] = UINT32_MAX,
 	[VB_MESSAGE_SEND] = 0,

@@ -9,7 +9,7 @@
 #include "core/queues.h"
 #include "core/request.h"
 
-/* What became of a request. */
+/* The result of a request. */
 enum vb_verdict {
 	VB_EXECUTED,
 	VB_NOT_READY, /* there is no receive: nothing has changed, it may come again */
@@ -24,8 +24,8 @@ enum vb_verdict {
 	VB_BAD_SRQ,
 };
 
-/* What a refusal means: the NAK, what an open receive completes with, else the event, and the cause. IBA vol. 1, table
- * 59 (responder error behaviour). Of EXECUTED: success and no cause. NOT_READY refuses nothing. */
+/* The meaning of a refusal: the NAK, what an open receive completes with, else the event, and the cause. IBA vol. 1,
+ * table 59 (responder error behaviour). Of EXECUTED: success and no cause. NOT_READY refuses nothing. */
 struct vb_outcome {
 	uint8_t nak;
 	enum vb_wc_status recv_status;
@@ -35,7 +35,7 @@ struct vb_outcome {
 
 extern const struct vb_outcome vb_outcomes[];
 
-/* What the message in progress is to an SRQ with tags. */
+/* The message in progress, of an SRQ with tags. */
 struct vb_tagged {
 	uint8_t wc_opcode; /* TM_RECV or TM_NO_TAG */
 	uint8_t wc_flags;
@@ -44,7 +44,7 @@ struct vb_tagged {
 	uint64_t tag;
 };
 
-/* What the peer's requests are executed on: memory, receives and where those complete, and the message in progress.
+/* The target of the peer's requests: memory, receives and where those complete, and the message in progress.
  * The QP's own, but of XRC_RECV those of the SRQ that a request names (xrc.c). */
 struct vb_target {
 	struct vb_qp *qp;
@@ -74,8 +74,9 @@ enum vb_verdict vb_execute(struct vb_target *target, const struct vb_request *re
 /* Is there no message in progress for one that begins one, or the one that it continues? */
 bool vb_target_expects(const struct vb_target *target, const struct vb_opcode *row);
 
-/* Where the next length bytes of the message in progress go, for who puts them there himself: a packet without payload
- * says then that they are there. Adds to iov, of VB_MAX_SGE entries. False: not to ordinary memory, or not allowed. */
+/* Where the next length bytes of the message in progress go, for a caller that puts them there itself: a request
+ * without payload says then that they are there. Adds to iov, of VB_MAX_SGE entries. False: not to ordinary memory, or
+ * not allowed. */
 bool vb_execute_places(const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count);
 
 /* The payload of the next Middle of the WRITE in progress, if its key is as it was; else nothing has changed, and
@@ -87,7 +88,7 @@ bool vb_execute_middle(struct vb_target *target, const uint8_t *payload, uint32_
 enum vb_verdict vb_execute_datagram(
 	struct vb_target *target, const uint8_t *head, uint32_t head_length, const uint8_t *payload, uint32_t length);
 
-/* What a fatal verdict on a connection's request does here: the receive in hand completes in error, or the program
+/* The effect of a fatal verdict on a connection's request: the receive in hand completes in error, or the program
  * hears of it by an event; the QP is in ERR. */
 void vb_execute_refusal(
 	struct vb_target *target, const struct vb_request *request, enum vb_verdict verdict, vb_time now);

@@ -30,7 +30,7 @@ static void flush_receives(struct vb_qp *qp)
 			vb_complete_recv(target, &wc, true);
 		return;
 	}
-	/* What is posted from now on rings for a flush of its own. */
+	/* A receive that is posted from now on rings for a flush of its own. */
 	vb_lock_take(&qp->rq.lock);
 	vb_lock_release(&qp->rq.lock);
 	for (uint32_t left = vb_recv_ring_count(&qp->rq); left > 0 && vb_recv_take(target); left--)
@@ -139,7 +139,7 @@ void vb_qp_note_access(struct vb_qp *qp, enum vb_message message, uint64_t addr,
 	qp->cause.access.length = length;
 }
 
-/* What the oldest request wanted of the peer's memory. */
+/* The access to the peer's memory that the oldest request asked for. */
 static void note_refused_access(struct vb_qp *qp)
 {
 	const struct vb_send_wqe *wqe =

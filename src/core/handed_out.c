@@ -1,4 +1,4 @@
-/* What is at the port: packets between transmit and transmit_done. They come back in any order and as late as they
+/* Packets at the port: those between transmit and transmit_done. They come back in any order and as late as they
  * like, also when their QP has been reset or is gone.
  *
  * Holds: a receipt's cookie says all that is needed of its packet, so nothing is kept for one. It names its QP by index

@@ -1,4 +1,4 @@
-/* What is at the port, and whose it is when it comes back. */
+/* Packets at the port, and whose they are when they come back. */
 #ifndef VB_CORE_HANDED_OUT_H
 #define VB_CORE_HANDED_OUT_H
 
@@ -18,7 +18,7 @@ struct vb_handed_out {
 	uint16_t lives;             /* of QPs, counted up whenever what one has at the port concerns it no more */
 };
 
-/* What qp has at the port concerns it no more: receipts of it say nothing but that its bytes are free. */
+/* Packets of qp at the port concern it no more: receipts of it say nothing but that its bytes are free. */
 void vb_handed_out_disown(struct vb_qp *qp);
 uint16_t vb_handed_out_life(const struct vb_qp *qp);            /* until it is disowned */
 void vb_handed_out_add(struct vb_lane *lane, unsigned packets); /* of the present generation */

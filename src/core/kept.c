@@ -94,7 +94,7 @@ static bool waits(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_
 	return (int32_t)(index - qp->requester.cursor) >= 0 || wqe->sender;
 }
 
-/* What is too long, or names something else that is not open, fails as it would. */
+/* A datagram that is too long, or names another key that is not open, fails as it would anyway. */
 static void keep(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
 {
 	struct vb_kept *kept = wqe->length <= qp->mtu ? malloc(sizeof(*kept) + wqe->length) : NULL;

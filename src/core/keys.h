@@ -67,7 +67,7 @@ struct vb_key_entry {
 
 _Static_assert(sizeof(struct vb_key_entry) == 128, "two cache lines an entry");
 
-/* What an open key gives access to. */
+/* The access that an open key gives. */
 struct vb_key_terms {
 	const struct vb_pd *pd;
 	uint64_t start, length;

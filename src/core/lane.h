@@ -17,7 +17,7 @@ struct vb_peer;
 #define VB_LANE_PLACES 65536
 
 struct vb_lane {
-	/* What each packet looks at, whatever it is: the first line leads to its QP. */
+	/* Each packet looks at these, whatever it is: the first line leads to its QP. */
 	_Alignas(64) vb_time now; /* of the call in progress: what completions are stamped with */
 	/* QPs by the low bits of their numbers, of which those that there are have different ones. At least twice as
 	 * many places as QPs, up to one for each index. */

@@ -1,4 +1,4 @@
-/* What a process tells of its QPs and keys to others that pull bytes from it. */
+/* The state of QPs and keys that a process publishes to others that pull bytes from it. */
 #ifndef VB_CORE_LIVES_H
 #define VB_CORE_LIVES_H
 
@@ -7,7 +7,7 @@
 
 #define VB_LIVES_KEYS 4096u /* power of two */
 
-/* What a process tells of itself to those who pull from it, who read it as they read what they pull. All its devices
+/* Published by a process to those that pull from it, which read it as they read what they pull. All its devices
  * and lanes share one. */
 struct vb_lives {
 	uint64_t nonce; /* the holder's */

@@ -11,7 +11,7 @@
 
 #define VB_KEYS_PER_CHUNK 1024 /* at most: the first chunks are small */
 
-/* What a key names: keys.h. */
+/* The object that a key names: keys.h. */
 struct vb_key_entry;
 struct vb_key_places;
 
@@ -76,7 +76,7 @@ struct vb_reach {
 	uint64_t seen;                     /* of it */
 };
 
-/* What a key was found to open of ordinary memory, remembered by who names the same one again and again, as most
+/* The ordinary memory that a key was found to open, remembered for programs that name one key again and again, as most
  * programs do; worth as long as the key's stamp stays. Zeroed: nothing is known. */
 struct vb_known_key {
 	const _Atomic uint64_t *stamp;
@@ -156,8 +156,8 @@ static inline uint64_t vb_compare_swap(const struct vb_reach *reach, uint64_t co
  * does not allow it. */
 bool vb_scatter(const struct vb_pd *pd, struct vb_known_key *known, const struct vb_sge *sges, uint32_t count,
 	uint32_t offset, const uint8_t *payload, uint32_t length, bool ends_message);
-/* Where they would go, for who puts them there himself: adds to iov, at most an entry for each SGE. False: one of them
- * does not allow it, or is no ordinary memory. */
+/* Where they would go, for a caller that puts them there itself: adds to iov, at most an entry for each SGE. False: one
+ * of them does not allow it, or is no ordinary memory. */
 bool vb_scatter_places(const struct vb_pd *pd, const struct vb_sge *sges, uint32_t count, uint32_t offset,
 	uint32_t length, struct vb_iov *iov, unsigned *iov_count);
 

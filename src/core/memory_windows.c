@@ -107,7 +107,7 @@ static int check_window(struct vb_mw *mw, const struct vb_pd *pd, uint64_t lengt
 	return mw->mr || length == 0 ? -EINVAL : 0;
 }
 
-/* What the window will open, when the region allows it. */
+/* Fills in what the window will open, if the region allows it. */
 static int check_region(struct vb_mr *mr, const struct vb_pd *pd, uint64_t addr, uint64_t length, uint32_t access,
 	struct vb_key_terms *terms)
 {

@@ -1,4 +1,4 @@
-/* What a device and its queues are: the objects of verbs, their work requests, and what becomes of them, whatever
+/* A device and its queues: the objects of verbs, their work requests, and what becomes of them, whatever
  * carries them between two QPs. Functions here are those of engine/nic.h, which says how they may be called: [any],
  * [lane], [setup].
  *
@@ -32,7 +32,7 @@ struct vb_qp;
 
 /* ---- Device ---------------------------------------------------------------------------------------------------- */
 
-/* What a create call may ask for; verbs/ reports exactly these. */
+/* Limits of the create calls; verbs/ reports exactly these. */
 #define VB_MAX_SGE    32
 #define VB_MAX_INLINE 1024
 #define VB_MAX_QP_WR  32768
@@ -304,7 +304,7 @@ struct vb_av {
 };
 
 struct vb_qp_attr {
-	/* What packets carry, and are compared with: a cache line. */
+	/* Fields that packets carry, or are compared with: a cache line. */
 	struct vb_av av;
 	uint32_t dest_qpn;
 	uint32_t access; /* enum vb_access: REMOTE_* bits */
@@ -358,7 +358,7 @@ enum vb_counted { /* ibv_qp_attach_comp_cntr_op, whose numbers these are the bit
 };
 #define VB_COUNTED_MASK 0x37
 
-/* What completes of these kinds (bits of VB_COUNTED_MASK) goes into count too, signalled or not, until the QP is
+/* Work of these kinds that completes (bits of VB_COUNTED_MASK) goes into count too, signalled or not, until the QP is
  * destroyed. -EINVAL: not in RESET or INIT; -EBUSY: a kind is counted already; -ENOMEM. [lane] */
 int vb_qp_count_work(struct vb_qp *qp, struct vb_work_count *count, uint32_t kinds);
 
@@ -377,7 +377,7 @@ enum vb_wr_opcode { /* ibv_wr_opcode */
 	VB_WR_ATOMIC_WRITE = 15, /* eight bytes: of its entries or inline, or without entries the value of swap */
 };
 
-/* What a FLUSH makes sure of, and for what: FETH, annex A19.4.1. */
+/* The guarantee that a FLUSH asks for, and its range: FETH, annex A19.4.1. */
 enum vb_flush_type {             /* ibv_placement_type */
 	VB_FLUSH_GLOBAL = 1,     /* everybody sees it */
 	VB_FLUSH_PERSISTENT = 2, /* it survives a loss of power */
@@ -442,7 +442,7 @@ struct vb_iov { /* laid out as struct iovec */
 	size_t length;
 };
 
-/* What is known of a peer address. [lane] */
+/* Facts about a peer address. [lane] */
 struct vb_peer_facts {
 	bool is_verbena;         /* takes trains and any IPv4 identification */
 	uint32_t receive_buffer; /* of one of its slots, bytes; 0 = unknown */
@@ -546,7 +546,7 @@ bool vb_lane_is_back(const struct vb_lane *lane, uint32_t mark);
 struct vb_qp *vb_lane_next_qp(const struct vb_lane *lane, uint32_t *place);
 /* Whether it was ever told that, of who is there. */
 bool vb_lane_has_peer(const struct vb_lane *lane, const struct vb_gid *gid);
-/* Whoever drives the lane cannot go on: all QPs in RTR and beyond go to ERR, as after QP_FATAL. [lane] */
+/* The thread that drives the lane cannot go on: all QPs in RTR and beyond go to ERR, as after QP_FATAL. [lane] */
 void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time now);
 
 #endif

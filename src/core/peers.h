@@ -1,4 +1,4 @@
-/* Who is at an address, as far as a lane knows. What is known outlives the last QP there: the next connection starts
+/* The peers that a lane knows, by address. A peer outlives the last QP there: the next connection starts
  * wiser. */
 #ifndef VB_CORE_PEERS_H
 #define VB_CORE_PEERS_H
@@ -63,7 +63,7 @@ bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot);
 bool vb_lane_has_use_for(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 /* A UD QP is in RTR or above, and has not failed: whoever likes may send to it. */
 bool vb_lane_takes_datagrams(const struct vb_lane *lane);
-/* The answer takes as long as somebody likes who lives: what is connected to him waits for it, datagrams go as
+/* The answer may take as long as the peer lives: connected QPs wait for it, datagrams go as
  * packets. */
 void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 

@@ -22,7 +22,7 @@ struct vb_local;
 
 #define VB_CACHE_LINE 64
 
-/* What of the peer's requests was executed. */
+/* How much of the peer's requests was executed. */
 struct vb_responder {
 	uint32_t expected_psn, msn;
 	bool nak_sent : 1;      /* a NAK for expected_psn is out; no further one until it arrives */
@@ -72,7 +72,7 @@ struct vb_qp {
 	_Alignas(VB_CACHE_LINE) struct vb_target target;
 	_Alignas(VB_CACHE_LINE) struct vb_known_key known_rkey; /* of the peer's requests, or our receives */
 
-	/* What no packet looks at. */
+	/* No packet looks at the rest. */
 	struct vb_cq *recv_cq;
 	struct vb_srq *srq;
 	struct vb_list failing_link; /* in the lane's list */

@@ -91,7 +91,6 @@ void vb_requester_refused(struct vb_qp *qp, uint8_t nak, vb_time now)
 {
 	static const struct {
 		enum vb_cause_kind cause;
-		assert(qp->is_reliable);
 		enum vb_wc_status status;
 	} verdicts[] = {
 		[VB_NAK_INVALID_REQUEST & 31] = { VB_CAUSE_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR },
@@ -100,6 +99,7 @@ void vb_requester_refused(struct vb_qp *qp, uint8_t nak, vb_time now)
 		[VB_NAK_INVALID_RD & 31] = { VB_CAUSE_NAK_INVALID_REQUEST, VB_WC_REM_INV_REQ_ERR },
 	};
 	uint8_t code = nak & VB_AETH_CODE_MASK;
+	assert(qp->is_reliable);
 	bool is_known = code < sizeof(verdicts) / sizeof(verdicts[0]) && verdicts[code].cause;
 	if (is_known)
 		vb_qp_fail(qp, verdicts[code].cause, verdicts[code].status, now);

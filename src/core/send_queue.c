@@ -223,7 +223,7 @@ int vb_rq_post(struct vb_qp *qp, const struct vb_recv_wr *wr)
 		return -EINVAL;
 	int error = vb_recv_ring_post(&qp->rq, wr);
 	/* The state is read again: a QP that went to ERR meanwhile has flushed what it saw, and must flush this too.
-	 * Who flushes takes the ring's lock after he has set the state, so that one of the two sees the other's. */
+	 * A flush takes the ring's lock after the state is set, so that one of the two sees the other. */
 	if (!error && atomic_load(&qp->state) == VB_QPS_ERR)
 		ring_for_flush(qp);
 	return error;

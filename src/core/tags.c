@@ -12,7 +12,7 @@
 #include "core/queues.h"
 #include "core/send_queue.h"
 
-/* What a tag header says. */
+/* The operations of a tag header. */
 enum tag_opcode { TAG_NONE = 0, TAG_RENDEZVOUS = 1, TAG_FIN = 2, TAG_EAGER = 3 };
 
 /* A handle is a serial number and the entry's index, and so never 0. */

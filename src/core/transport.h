@@ -1,6 +1,6 @@
-/* What core and the engine ask of whatever carries a QP's requests and answers. A QP has one row for good, by its type
- * (engine/transports.c), and a row for its requests: the same, or local's (local/local.h) while the peer is a
- * neighbour. */
+/* The table by which core and the engine ask whatever carries a QP's requests and answers. A QP has one row for good,
+ * by its type (engine/transports.c), and a row for its requests: the same, or local's (local/local.h) while the peer is
+ * a neighbour. */
 #ifndef VB_CORE_TRANSPORT_H
 #define VB_CORE_TRANSPORT_H
 
@@ -21,7 +21,6 @@ struct vb_transport {
 	struct vb_deadline (*deadline)(const struct vb_qp *qp);
 	void (*on_timer)(struct vb_qp *qp, vb_time now);
 	void (*go_back)(struct vb_qp *qp); /* all that is under way is to be sent again, and counts no more */
-	void (*check)(const struct vb_qp *qp);
 
 	/* Of the row by type: they concern all ways of the QP. */
 	void (*choose)(struct vb_qp *qp); /* its row for requests, if nothing is under way */
@@ -29,6 +28,7 @@ struct vb_transport {
 	void (*end)(struct vb_qp *qp);    /* it is in ERR: no responses, but the last ack */
 	void (*forget_srq)(struct vb_qp *qp, const struct vb_srq *srq); /* XRC_RECV */
 	bool (*has_packets)(const struct vb_qp *qp);                    /* packets of its requests are under way */
+	void (*check)(const struct vb_qp *qp);
 
 	/* Of UD, where each work request has a destination: those from the cursor to tail that do not go as packets are
 	 * taken. True: that was all there is. */

@@ -1,4 +1,4 @@
-/* What each kind of send work request is: one row holds all that depends on it. */
+/* The kinds of send work requests: one row holds all that depends on it. */
 #ifndef VB_CORE_WR_KINDS_H
 #define VB_CORE_WR_KINDS_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "core/objects.h"
 
-/* What finishes a request that was sent, on a reliable connection. */
+/* The event that finishes a request, on a reliable connection. */
 enum vb_finished_by {
 	VB_BY_ACK,    /* any acknowledgement at or behind it */
 	VB_BY_ITSELF, /* it is not sent. Those behind it have a response of their own: */

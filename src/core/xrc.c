@@ -163,7 +163,7 @@ const struct vb_pd *vb_xrc_domain(const struct vb_qp *qp, uint32_t number)
 	return srq && srq->xrcd == qp->xrcd ? srq->pd : NULL;
 }
 
-/* What the QP has of the SRQ goes with it: the receive that a message is arriving into, and access to its domain for
+/* The QP loses what it has of the SRQ: the receive that a message is arriving into, and access to its domain for
  * READs that are still to be answered. */
 static void forget_srq(struct vb_qp *qp, const struct vb_srq *srq)
 {

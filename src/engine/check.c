@@ -1,4 +1,4 @@
-/* What always holds, of a whole lane: each file's own check, and the sums that no file has alone.
+/* The invariants of a whole lane: each file's own check, and the sums that no file has alone.
  * Holds: the use of the peers' allowances is what the QPs connected to them have under way, that of the lane's for
  * READs what all but the silent have; acks that wait are in the order of their deadlines; nobody condemned outlives a
  * call; a QP that has something to send and nothing under way is scheduled, or waits where it will be. */

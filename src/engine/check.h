@@ -1,4 +1,4 @@
-/* What always holds between two calls of the engine, asserted (base/invariant.h). With everything that is checked to
+/* Invariants between two calls of the engine, asserted (base/invariant.h). With everything that is checked to
  * oneself, and nothing posted meanwhile. */
 #ifndef VB_ENGINE_CHECK_H
 #define VB_ENGINE_CHECK_H

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/peers.h"
+#include "base/invariant.h"
 #include "core/qp.h"
 #include "engine/nic.h"
 #include "engine/qp.h"
@@ -67,6 +68,7 @@ int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created
 	vb_lane_init(&roce->lane, config->seed);
 	vb_roce_lane_init(roce);
 	*created = &roce->lane;
+	assert(vb_list_empty(&roce->lane.ready));
 	return 0;
 }
 
@@ -90,8 +92,8 @@ int vb_lane_set_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_
 	return 0;
 }
 
-/* What a packet of a connection looks at, of either side: each line by itself, for the processor does not guess them.
- * The lane's own first line is read here and now. */
+/* Lines that a packet of a connection looks at, of either side: each line by itself, for the processor does not guess
+ * them. The lane's own first line is read here and now. */
 void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn)
 {
 	const struct vb_qp *qp = lane->qps[qpn & lane->qp_mask];

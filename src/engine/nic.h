@@ -80,14 +80,14 @@ void vb_lane_advance(struct vb_lane *lane, vb_time now); /* [lane] */
 void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn);
 
 /* Fills batch with at most budget packets (<= VB_BATCH_PACKETS), consecutive ones of one QP together, and returns how
- * many; 0 when there is nothing to send now. The batch and every av are the holder's until he next calls the lane: a
+ * many; 0 when there is nothing to send now. The batch and every av are the holder's until it next calls the lane: a
  * port that sends later has encoded the headers by then. The bytes that iov names are lent until transmit_done; of a
  * reliable QP they may change before, for an answer to an earlier copy makes them the program's again, and so may
  * those of a QP that was reset, has failed or is gone. [lane] */
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now);
 /* From now on QPs whose address has one of these traffic classes (bit c: class selector c, the top bits of a DSCP)
  * send no requests and responses, and if `replies`, none of acks, NAKs and CNPs leaves, whosever they are: a wire on
- * which classes are paused each for itself (IEEE 802.1Qbb). Who was held goes on where he was when he no longer is.
+ * which classes are paused each for itself (IEEE 802.1Qbb). A QP that was held goes on where it was.
  * O(1) in QPs. Where replies_first, and of QPs that are connected. [lane] */
 void vb_lane_hold(struct vb_lane *lane, uint8_t classes, bool replies);
 /* The port is done with these packets: receipts of any batches, in any order, each once. EFAULT fails the work request

@@ -13,7 +13,7 @@ struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now)
 	return vb_lane_is_quiet(qp->lane) ? qp->neighbour : NULL;
 }
 
-/* What a packet holds that carries the message, or asks for it, travels with others; a longer one makes its own
+/* A message, or the request for one, that one packet holds travels with others; a longer one makes its own
  * trains. */
 bool vb_sq_may_wait(const struct vb_qp *qp)
 {

@@ -66,7 +66,7 @@ static uint32_t at_least_one(uint32_t n)
 	return n ? n : 1;
 }
 
-/* Whatever SRQ is named: a request of it fits. */
+/* A request of any SRQ fits. */
 static int make_xrc_recv(struct vb_qp *qp, struct vb_qp_config *config)
 {
 	config->max_send_wr = config->max_send_sge = config->max_inline = 0;
@@ -132,7 +132,7 @@ void vb_qp_free(struct vb_qp *qp)
 	free(qp);
 }
 
-/* What may not go before the QP does. */
+/* Holds what may not go before the QP does. */
 static void hold(struct vb_qp *qp)
 {
 	if (qp->xrcd) {

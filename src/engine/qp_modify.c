@@ -2,6 +2,7 @@
  * is the table in qp_state.c. IBA vol. 1, 10.3. */
 #include <errno.h>
 #include "core/lane.h"
+#include "base/invariant.h"
 #include "core/qp_state.h"
 #include "core/responder.h"
 #include "engine/nic.h"
@@ -80,7 +81,7 @@ static uint16_t flow_of(const struct vb_qp *qp)
 	return (uint16_t)(0xC000 | ((label & 0x3fff) ^ (label >> 14)));
 }
 
-/* Whoever has its address now. What is under way counts against that from now on. */
+/* The peer at its address now. Bytes under way count against that from now on. */
 static int find_peer(struct vb_qp *qp)
 {
 	struct vb_peer *peer;
@@ -110,6 +111,7 @@ static int enter_rtr(struct vb_qp *qp)
 	qp->flow = flow_of(qp);
 	vb_responder_reset(qp);
 	vb_responses_reset(qp);
+	assert(qp->mtu > 0);
 	return 0;
 }
 
@@ -118,6 +120,7 @@ static int reset_requests(struct vb_qp *qp, vb_time now)
 	int error = vb_roce_requests_reset(qp, now);
 	if (!error)
 		vb_requester_reset(qp, now);
+	assert(error || !vb_requester_is_busy(qp));
 	return error;
 }
 

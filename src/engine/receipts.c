@@ -52,4 +52,5 @@ void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_receipt *receip
 	vb_handed_out_remove(lane, count, odd);
 	free_left(lane);
 	vb_lane_reap(lane);
+	assert(vb_list_empty(&lane->failing));
 }

@@ -1,7 +1,8 @@
-/* What leaves next: ready QPs take turns of a train each. Where a lane lets replies go first, all urgent ones of all
- * QPs leave before any data. The holder pulls; fairness and batching are decided nowhere else. Not here: what leaves in
- * a turn (roce/turn.c). */
+/* The order in which packets leave: ready QPs take turns of a train each. Where a lane lets replies go first, all
+ * urgent ones of all QPs leave before any data. The holder pulls; fairness and batching are decided nowhere else. Not
+ * here: what leaves in a turn (roce/turn.c). */
 #include "core/qp.h"
+#include "base/invariant.h"
 #include "engine/nic.h"
 #include "local/local.h"
 #include "roce/batch.h"
@@ -16,6 +17,7 @@ static bool hold(struct vb_lane *lane, struct vb_qp *qp)
 	if (!(vb_roce_lane(lane)->classes_held & 1u << class) || qp->type == VB_QP_UD)
 		return false;
 	vb_list_add_tail(&vb_roce_lane(lane)->held[class], &qp->ready_link);
+	assert(vb_list_linked(&qp->ready_link));
 	return true;
 }
 
@@ -56,6 +58,7 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 	vb_roce_lane(lane)->was_full = !vb_batch_has_room(batch, budget);
 	vb_batch_hand_out(lane, batch);
 	vb_lane_reap(lane);
+	assert(vb_list_empty(&lane->failing));
 	return batch->count;
 }
 
@@ -130,4 +133,5 @@ void vb_lane_advance(struct vb_lane *lane, vb_time now)
 	if (!vb_list_empty(&lane->watched))
 		vb_local_advance(lane, now);
 	vb_lane_reap(lane);
+	assert(vb_list_empty(&lane->failing));
 }

@@ -15,7 +15,7 @@ static void fail_as_senseless(struct vb_qp *qp, vb_time now)
 	vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 }
 
-/* What the next answer is to. Behind READs that are being pulled nothing completes yet. */
+/* The request that the next answer is to. Behind READs that are being pulled nothing completes yet. */
 struct place {
 	uint32_t psn, index;
 };
@@ -71,7 +71,7 @@ static bool retire(struct vb_qp *qp, uint32_t end, vb_time now)
 	return is_right;
 }
 
-/* What an answer of its own was to has got it. */
+/* A request with an answer of its own has got it. */
 static void retire_answered(struct vb_qp *qp, struct place place, vb_time now)
 {
 	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, place.index);

@@ -45,7 +45,7 @@ static struct vb_deadline no_deadline(const struct vb_qp *qp)
 
 static void ignore_timer(struct vb_qp *qp, vb_time now) {}
 
-/* What was sent is in the ring, and refused there: nothing of it is to be taken back. */
+/* Descriptors that were sent are refused by the peer one by one: there is nothing to take back. */
 static void go_back(struct vb_qp *qp) {}
 
 const struct vb_transport vb_local_transport = {
@@ -54,7 +54,6 @@ const struct vb_transport vb_local_transport = {
 	.deadline = no_deadline,
 	.on_timer = ignore_timer,
 	.go_back = go_back,
-	.check = vb_local_check,
 };
 
 void vb_local_init(struct vb_qp *qp, struct vb_local *local)
@@ -105,14 +104,14 @@ void vb_local_choose(struct vb_qp *qp)
 		neighbour = NULL;
 	if (neighbour == qp->neighbour || qp->type == VB_QP_UD || qp->type == VB_QP_RAW)
 		return;
-	/* What UC sent as packets may be anywhere, and is not to be overtaken. */
+	/* Packets that UC sent may be anywhere, and must not be overtaken. */
 	if (is_idle(qp) && (qp->is_reliable || has_sent_nothing(qp)))
 		turn_to(qp, neighbour);
 }
 
 /* ---- Goodbyes -------------------------------------------------------------------------------------------------- */
 
-/* Whoever lent the bytes hears that nobody takes them any more. */
+/* The lender hears that nobody takes the bytes any more. */
 static void abandon_pull(struct vb_qp *qp)
 {
 	struct vb_neighbour *neighbour = qp->local->pulls;
@@ -135,7 +134,7 @@ void vb_local_stop(struct vb_qp *qp)
 	abandon_pull(qp);
 }
 
-/* What it owes is still said. */
+/* Pending acks are still said. */
 void vb_local_leave(struct vb_qp *qp)
 {
 	struct vb_debt *debt = qp->local->debt;

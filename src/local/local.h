@@ -79,7 +79,7 @@ struct vb_descriptor {
 		};
 		struct vb_local_nature nature; /* both, to be written without reading */
 	};
-	uint16_t holder; /* his own: the engine never writes it */
+	uint16_t holder; /* the holder's: the engine never writes it */
 	uint32_t dest_qpn, src_qpn;
 	uint32_t psn;
 	union {
@@ -141,7 +141,7 @@ struct vb_answer {
 	uint32_t psn;
 	uint8_t kind; /* enum vb_answer_kind */
 	uint8_t code;
-	uint16_t holder; /* his own */
+	uint16_t holder; /* the holder's */
 	union {
 		uint32_t length;  /* of READ */
 		uint32_t segment; /* of LENT, or 0: how much it is, who asked knows */
@@ -157,7 +157,7 @@ struct vb_answer {
 	};
 };
 
-/* What the holder has room for. Counts and heap_used go up from what they are. Descriptors may lie where the other
+/* The room that the holder has. Counts and heap_used go up from what they are. Descriptors may lie where the other
  * side looks: they are written once, field by field, and not read again. The heap of vb_local_receive, for answers,
  * and that of vb_local_transmit are two: else both sides' could be full of descriptors' bytes while the descriptors
  * wait for room to be answered. */
@@ -248,7 +248,7 @@ struct vb_neighbour {
 	uint32_t held_psn;
 };
 
-/* What is executed and not yet said. Outlives its QP. */
+/* A pending ack: requests that were executed, of which the peer has not been told. Outlives its QP. */
 struct vb_debt {
 	struct vb_list link; /* in the neighbour's debts */
 	struct vb_neighbour *to;
@@ -283,7 +283,7 @@ void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from
 /* It has been told of segments. */
 void vb_neighbour_set_mapping(struct vb_neighbour *neighbour, bool maps_segments);
 void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from); /* whenever no pull is in hand */
-/* That slot of that address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it
+/* The slot of the address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it
  * by descriptors from their RTS on, or once nothing is under way; only its descriptors are for them. -ENOMEM */
 int vb_lane_set_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour);
 /* Its process died, or let go of what was shared: what is under way to it ends as after the last retry, what waits goes

@@ -22,7 +22,7 @@ void vb_local_go_on(struct vb_qp *qp, vb_time now);
 
 /* pending.c: false: there is no room */
 bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room *room);
-/* What is owed, all but one debt, which goes with its QP's descriptor. */
+/* Says all that is owed but one debt, which goes with its QP's descriptor. */
 bool vb_local_tell_debts(struct vb_neighbour *neighbour, struct vb_local_room *room, const struct vb_debt *but);
 /* The QP's next descriptor says what is owed, as an answer would. Gives the flag for it. */
 uint8_t vb_local_carry_debt(struct vb_qp *qp, struct vb_descriptor *descriptor);
@@ -124,7 +124,7 @@ static inline void vb_local_add(struct vb_local_room *room)
 	room->descriptor_count++;
 }
 
-/* What comes next begins a cache line. */
+/* The next bytes begin a cache line. */
 static inline void vb_local_use_heap(struct vb_local_room *room, uint32_t length)
 {
 	uint32_t left = vb_local_heap_left(room), lines = (length + 63) & ~63u;

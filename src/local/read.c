@@ -1,4 +1,4 @@
-/* Same host: READs whose bytes the requester pulls out of the peer's memory himself.
+/* Same host: READs whose bytes the requester pulls out of the peer's memory.
  * Holds: work requests complete in order. Behind a READ that is being pulled answers are heard and what they bring is
  * put in its place, but nothing completes; what a refusal or the like asks for is done when no READ is left before it.
  * So their FIFO is always read on, and no answer is kept but the word of the last.

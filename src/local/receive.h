@@ -49,7 +49,7 @@ void vb_local_say_of(struct vb_neighbour *neighbour, struct vb_qp *qp, const str
 bool vb_local_may_owe(const struct vb_neighbour *neighbour, struct vb_qp *qp);
 /* It was executed: said together with others of its QP, or with the QP's next descriptor. */
 void vb_local_owe(const struct vb_local_call *call);
-/* What a verdict means for the QP and its peer. */
+/* Does what a verdict means for the QP and its peer. */
 void vb_local_end_request(struct vb_local_call *call, enum vb_verdict verdict);
 /* A READ that was executed and lent is asked for by the heap. Its answer says nothing of other requests. */
 void vb_local_read_again(struct vb_local_call *call);

@@ -232,7 +232,7 @@ static enum turn take_turns(struct vb_neighbour *neighbour, struct vb_local_room
 	else if (turn == TURN_CUT_SHORT)
 		vb_local_schedule(qp);
 	vb_lane_reap(neighbour->lane);
-	/* What no descriptor carried. */
+	/* Pending acks that no descriptor carried. */
 	return vb_local_tell_debts(neighbour, room, NULL) ? turn : TURN_NO_ROOM;
 }
 

@@ -81,7 +81,7 @@ static void finish(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 	vb_requester_wqe_left(qp, wqe, now);
 }
 
-/* What completes may let more come, which is not for this time. */
+/* Completions may let more come; those are for the next time. */
 void vb_local_drop_datagrams(struct vb_neighbour *neighbour, vb_time now)
 {
 	struct vb_list all;
@@ -140,7 +140,7 @@ static bool is_at(const struct vb_peer *peer, const struct vb_send_wqe *wqe)
 	return peer && peer->slot == wqe->ud.qpn >> 16 && vb_gid_equal(&peer->gid, &wqe->ud.av.dgid);
 }
 
-/* NULL: not a neighbour's. His devices are those of his host, so the one that has the destination's address has
+/* NULL: not a neighbour's. Its devices are those of its host, so the one that has the destination's address has
  * ours. */
 static struct vb_peer *find_far(struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
@@ -162,7 +162,7 @@ static struct vb_peer *neighbouring_peer(struct vb_qp *qp, const struct vb_send_
 	return peer && peer->neighbour && !peer->neighbour->is_lost ? peer : NULL;
 }
 
-/* What went there as packets is not to be overtaken. */
+/* Packets that went there must not be overtaken. */
 static bool is_behind_packets(const struct vb_qp *qp, const struct vb_peer *peer)
 {
 	return qp->peer == peer && qp->transport->has_packets(qp);
@@ -346,8 +346,8 @@ static const uint8_t *payload_of(const struct vb_descriptor *request, const stru
 	return request->place == VB_LOCAL_HEAPED ? heap->bytes + request->heap.at + before : NULL;
 }
 
-/* By UDP anybody on this host could send from any of its addresses, in the name of any QP. Here it is a QP of his own,
- * and an address of the device where it arrives, or one that the holder knows him by. */
+/* By UDP anybody on this host could send from any of its addresses, in the name of any QP. Here it is a QP of its own,
+ * and an address of the device where it arrives, or one that the holder knows it by. */
 static bool is_his(
 	const struct vb_neighbour *neighbour, const struct vb_nic *nic, const struct vb_gid *address, uint32_t qpn)
 {

@@ -39,7 +39,7 @@ static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uin
 	return bytes_between(qp, wqe, from, to);
 }
 
-/* What congestion control is told of an acknowledgement, before that is taken note of. */
+/* The signal to congestion control for an acknowledgement, before that is taken note of. */
 static struct vb_cc_signal signal_of(const struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	return (struct vb_cc_signal){
@@ -238,7 +238,7 @@ static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *pa
 	response_done(qp, packet, wqe, 0, 1, true, now);
 }
 
-/* What a reserved code would mean is not known, least of all that anything was executed. A response brings an ACK; the
+/* The meaning of a reserved code is not known, least of all that anything was executed. A response brings an ACK; the
  * middle one has no AETH. 9.7.5.2, table 44. */
 static bool syndrome_is_known(const struct vb_packet *packet)
 {

@@ -95,7 +95,7 @@ void vb_congestion_end(struct vb_qp *qp)
 	assert(!vb_roce(qp)->congestion.is_waiting);
 }
 
-/* What is left of a wait at the old rate are as many bytes at the new one. Who had none waits for nothing, and his
+/* A wait at the old rate becomes one for as many bytes at the new one. A QP without a rate waits for nothing, and its
  * next_send_at may be months old, of which is_due would be mistaken. */
 static void heed_rate(struct vb_qp *qp, uint64_t before, vb_time now)
 {

@@ -16,7 +16,7 @@
 struct vb_lane;
 struct vb_qp;
 
-/* What a QP came to since its RTS: vb_qp_account. */
+/* The account of a QP since its RTS: vb_qp_account. */
 struct vb_tally {
 	uint64_t acked;          /* bytes of messages, in packets */
 	vb_time since, acked_at; /* its first packet of a message with bytes, the newest acknowledgement of some */
@@ -61,7 +61,7 @@ void vb_congestion_tell(struct vb_qp *qp, const struct vb_cc_signal *signal);
 /* A packet of data has left: bytes of it, as rates count them. */
 void vb_congestion_count_packet(struct vb_qp *qp, uint32_t bytes, vb_time now);
 void vb_congestion_wait(struct vb_qp *qp); /* the QP is scheduled when it may send again */
-/* What is due: who waited is scheduled, and who has a timer is asked. */
+/* Handles what is due: a QP that waited is scheduled, an algorithm with a timer is asked. */
 void vb_congestion_advance(struct vb_lane *lane, vb_time now);
 void vb_congestion_check(const struct vb_qp *qp);
 

@@ -60,7 +60,7 @@ static void stop_waiting(struct vb_qp *qp)
 	vb_list_remove(&qp->wait_link);
 }
 
-/* Whoever was given the turn and finds too little room for all that it wants keeps the first place. */
+/* A QP that was given the turn and finds too little room for all that it wants keeps the first place. */
 static void wait_first(struct vb_qp *qp, struct vb_list *list)
 {
 	vb_list_remove(&qp->wait_link);

@@ -22,7 +22,7 @@
 struct vb_peer;
 struct vb_qp;
 
-/* What a packet costs beside its bytes, where the lane does not say otherwise: a socket buffer charges for each
+/* The cost of a packet beside its bytes, where the lane does not say otherwise: a socket buffer charges for each
  * datagram. */
 #define VB_PACKET_OVERHEAD 256
 /* A READ is asked for in pieces of so many bytes, each a READ request of its own, so that its responses can be held to

@@ -1,4 +1,4 @@
-/* What the holder of a lane sees of the wire transport: packets that leave, what is known of peers, and what QPs came
+/* The wire transport as the holder of a lane sees it: packets that leave, what is known of peers, and what QPs came
  * to. Functions here are those of engine/nic.h. */
 #ifndef VB_ROCE_HOLDER_H
 #define VB_ROCE_HOLDER_H
@@ -42,7 +42,7 @@ void vb_lane_receive(
  * program that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
 bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);
 
-/* What a QP is held to, and what it has come to since its RTS. */
+/* The limits of a QP, and its account since its RTS. */
 struct vb_qp_account {
 	uint32_t qpn, dest_qpn;
 	enum vb_qp_type type;

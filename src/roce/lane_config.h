@@ -1,4 +1,4 @@
-/* What a lane (nic.h) is configured to be: whose numbers its QPs have, what it may have under way, and in what it is
+/* The configuration of a lane (nic.h): whose numbers its QPs have, what it may have under way, and in what it is
  * like a NIC rather than a process behind sockets, which 0 stands for. Copied when the lane is made, but for the
  * parameters of cc. */
 #ifndef VB_ROCE_LANE_CONFIG_H
@@ -21,8 +21,8 @@ struct vb_ack_policy {
 	/* Nothing else asks, but what fills a window or allowance of which nothing under way has asked. False: so does
 	 * the last packet of each turn, of which there may be one a transmit, and whatever fills a window. */
 	bool by_count_alone;
-	/* Who goes on sending asks after so many alone, whatever ends meanwhile, a message, a turn or a window: where
-	 * windows are at least four times as large, his part of a shared one included, and no rate holds back what
+	/* A sender that goes on asks after so many alone, whatever ends meanwhile, a message, a turn or a window: where
+	 * windows are at least four times as large, its part of a shared one included, and no rate holds back what
 	 * follows. 0: nobody. */
 	uint32_t spared_bytes;
 	/* An ack of packets of which one carried Congestion Experienced says so, by BECN. InfiniBand's annex A10 has
@@ -72,8 +72,9 @@ struct vb_lane_config {
 	uint32_t packet_overhead; /* bytes that a packet costs a window beside its payload; 0 = 256, VB_NONE, up to
 				     65535 */
 	uint32_t rate_overhead;   /* bytes that a rate counts of a packet beside its payload; 0 = as from BTH to ICRC */
-	bool rate_is_strict; /* what left late is not made up for; else up to 1 ms of it is, for who comes late himself
-			      */
+	bool rate_is_strict;   /* what left late is not made up for; else up to 1 ms of it is, for a holder that comes
+				* late itself
+				*/
 	bool rate_in_whole_ns; /* so long a packet waits for the one before it; what is beyond is cut off */
 	vb_time ack_timeout;   /* of QPs that have one; 0 = what their code says, 4.096 us * 2^code */
 	vb_time probe_after;   /* the least silence before a tail probe, and so of all that is probed for; 0 = 1 ms */
@@ -84,7 +85,7 @@ struct vb_lane_config {
 };
 
 /* A lane behind sockets that hold so many bytes, as live processes have it. Who makes it adds a seed, a slot, and what
- * else is his own. */
+ * else is its own. */
 #define VB_TRAIN_BYTES 65507 /* the most an IPv4 datagram carries, segmented later or not */
 struct vb_lane_config vb_lane_behind_sockets(uint32_t receive_buffer);
 

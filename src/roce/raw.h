@@ -70,7 +70,7 @@ enum vb_flow_kind { /* ibv_flow_attr_type */
 	VB_FLOW_SNIFFER = 3,     /* a copy of everything */
 };
 
-/* What flows took. [lane] */
+/* Frames that flows took. [lane] */
 struct vb_flow_tally {
 	uint64_t frames, bytes;
 };

@@ -14,7 +14,7 @@
 #include "roce/requester.h"
 #include "core/send_queue.h"
 
-/* Whatever the windows say: of twice as many it could not be told which are old. */
+/* Hard cap, whatever the window: with twice as many PSNs outstanding, old and new could not be told apart. */
 #define PSNS_UNDER_WAY (1 << 22)
 
 static void fill_extension_headers(

@@ -42,7 +42,7 @@ bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet)
 	}
 }
 
-/* What is a packet's own, and then the request. */
+/* Checks the packet, and then the request. */
 static enum vb_verdict judge(struct vb_qp *qp, const struct vb_packet *packet, uint64_t *before)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
@@ -151,7 +151,7 @@ static void receive_ahead(struct vb_qp *qp, vb_time now)
 		forget_message(qp);
 }
 
-/* What the refusal says, it says of every request up to it, unless that one waits for a response of its own: of such, a
+/* A refusal refuses every request up to it, unless that one waits for a response of its own: of such, a
  * READ that the refusal cut short is refused where it begins. */
 bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {

@@ -40,7 +40,7 @@ struct vb_cnp_clock {
 	bool was_sent;
 };
 
-/* What is still to be said of the peer's requests. */
+/* Answers to the peer's requests that have not left yet. */
 struct vb_responses {
 	bool cnp_wanted;
 	bool is_first;   /* in the lane's list of replies */

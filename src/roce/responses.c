@@ -1,4 +1,4 @@
-/* What the responder sends: READ responses, atomic replies, acks, NAKs and congestion notifications, and the memory of
+/* The responder's packets: READ responses, atomic replies, acks, NAKs and congestion notifications, and the memory of
  * READs and atomics from which duplicates are answered again.
  * Holds: responses leave in PSN order; an ack never overtakes the response to an earlier READ. IBA vol. 1, 9.7.5. */
 #include <stdlib.h>
@@ -251,7 +251,7 @@ static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *
 	return NULL;
 }
 
-/* What is still to be sent of the present round stays to be sent: a duplicate rewinds it, never cuts it short. */
+/* Responses of the present round that have not left stay to be sent: a duplicate rewinds it, never cuts it short. */
 static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const struct vb_packet *packet)
 {
 	uint32_t offset = vb_offset_of(qp, (packet->psn - resource->first_psn) & VB_PSN_MASK);

@@ -21,7 +21,7 @@ struct vb_echo_reply;
 struct vb_roce_qp {
 	struct vb_qp qp;
 
-	/* What sending and acknowledgements look at. */
+	/* Sending and acknowledgements look at these. */
 	_Alignas(VB_CACHE_LINE) struct vb_recovery recovery;
 	uint32_t since_ackreq; /* bytes */
 	uint32_t ask_every;    /* bytes of a message, as windows count them: then a packet asks for an ack */
@@ -33,7 +33,7 @@ struct vb_roce_qp {
 	struct vb_list ack_link;
 	struct vb_congestion congestion;
 
-	/* What no packet looks at. */
+	/* No packet looks at the rest. */
 	struct vb_cnp_clock cnp_clock;
 	struct vb_roce_peer *destination; /* its address, where CNPs are counted by that */
 	struct vb_list mcast;             /* of struct vb_mcast_attachment */
@@ -50,7 +50,7 @@ struct vb_roce_peer {
 struct vb_roce_lane {
 	struct vb_lane lane;
 
-	/* What each packet looks at. */
+	/* Each packet looks at these. */
 	_Alignas(VB_CACHE_LINE)
 		uint64_t holder;       /* what the packet that is being received is to whoever holds the lane */
 	struct vb_list replies;        /* QPs with an ack that does not wait, or a CNP, where those come first */

@@ -1,4 +1,4 @@
-/* Who receives a frame: flows in their order, and the spreading of a QP's frames over receive queues.
+/* The QPs that receive a frame: flows in their order, and the spreading of a QP's frames over receive queues.
  * Holds: sniffers see everything; then normal flows by priority, then the defaults. Flows of one rank all get a frame;
  * the first rank that takes one ends the search, unless the flow is transparent. */
 #include <errno.h>

@@ -126,7 +126,7 @@ void vb_roce_stop(struct vb_qp *qp)
 	assert(roce->flight.out == 0 && roce->flight.in == 0);
 }
 
-/* What was executed before is acknowledged all the same. */
+/* Requests that were executed before are acknowledged all the same. */
 void vb_roce_end(struct vb_qp *qp)
 {
 	vb_congestion_end(qp);

@@ -1,4 +1,4 @@
-/* What leaves of one QP in its turn: data, of responses and requests, and what is to be said of the peer's. An ack that
+/* One turn of a QP: data, of responses and requests, and what is to be said of the peer's. An ack that
  * was held back leaves with data, before its QP's requests: programs rely on seeing what they sent complete before they
  * see the answer to it. A QP with a rate that has sent its packet is in no list until the next may leave; only its
  * acks, NAKs and CNPs are. Not here: whose turn it is (engine/scheduler.c). */
@@ -68,7 +68,7 @@ static bool wait_for_time(struct vb_qp *qp)
 	return false;
 }
 
-/* What is told of each packet to nobody leaves as a run. bytes have been sent in this turn; gives what they are
+/* Packets of which nobody is told singly leave as a run. bytes have been sent in this turn; gives what they are
  * then. */
 static uint32_t emit_run(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, uint32_t bytes, vb_time now)
 {
@@ -81,7 +81,7 @@ static uint32_t emit_run(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 	return bytes + each * vb_requester_emit_middles(qp, batch, most, now);
 }
 
-/* What a rate counts of a packet. */
+/* The bytes of a packet that a rate counts. */
 static uint32_t bytes_of_rate(const struct vb_qp *qp, const struct vb_packet *packet)
 {
 	uint32_t overhead = vb_roce_lane_of(qp)->config.rate_overhead;
