@@ -15,7 +15,7 @@
 /* The wire bytes of a middle packet beside its payload: preamble and gap, Ethernet's header and FCS, IPv4, UDP, BTH,
  * ICRC. */
 #define ETHERNET_OVERHEAD (8 + 12 + 14 + 4 + 20 + 8 + 12 + 4)
-#define LANE_LINES        6 /* of struct vb_lane that each packet uses: engine/lane.h */
+#define LANE_LINES        6 /* of struct vb_lane that each packet uses: core/lane.h */
 /* In generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
  * for marked acks. */
 #define QUIET_TURNS 3

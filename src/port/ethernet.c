@@ -1,6 +1,6 @@
 /* Packet sockets (packet(7)).
  * Holds: a socket is bound to its interface before it receives anything, so that no frame of another interface is seen.
- * Not here: which frames a QP wants (host/frames.c, engine/steering.c). */
+ * Not here: which frames a QP wants (host/frames.c, roce/steering.c). */
 #include "port/ethernet.h"
 
 #include <arpa/inet.h>

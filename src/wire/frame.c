@@ -1,6 +1,6 @@
 /* Reads the headers of an Ethernet frame.
  * Holds: no byte beyond length is read.
- * Not here: what a flow wants of them (engine/steering.c). IEEE 802.3 and 802.1Q, RFC 791, RFC 8200. */
+ * Not here: what a flow wants of them (roce/steering.c). IEEE 802.3 and 802.1Q, RFC 791, RFC 8200. */
 #include "wire/frame.h"
 #include <string.h>
 #include "base/bytes.h"

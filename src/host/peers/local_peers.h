@@ -22,7 +22,7 @@
 #define VB_HOST_LOCAL_PEERS_H
 
 #include "base/list.h"
-#include "engine/local.h"
+#include "local/local.h"
 #include "host/client/broker.h"
 #include "port/pull.h"
 #include "port/shm.h"
