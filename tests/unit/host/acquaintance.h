@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "../unit.h"
 #include "host/peers/local_peer.h"
+#include "local/parts.h"
 
 enum { SAYS_HELLO = 1, SAYS_VERDICT, SAYS_SEGMENT, SAYS_WITHDRAWN, SAYS_PROOF, SAYS_MEMORY, SAYS_PARTED };
 
