@@ -82,7 +82,7 @@ static void finish(struct vb_qp *qp, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 	struct vb_local *local = qp->local;
 	bool is_last = --local->lent_count == 0;
-	assert(qp->local->lent_count > 0 && oldest(qp)->lent.here == oldest(qp)->length);
+	assert(oldest(qp)->lent.here == oldest(qp)->length);
 	if (!is_last)
 		local->oldest_lent = oldest(qp)->lent.next;
 	rq->rd_atomic_out--;
