@@ -4,7 +4,7 @@
  * are written again when the other end has freed them, in the order of publishing. An end that publishes or frees looks
  * then whether the other one dozes, and an end that dozes looks then whether something was published, with full fences
  * between, so that one of the two sees it.
- * Not here: what a record means (engine/local.h). */
+ * Not here: what a record means (local/local.h). */
 #include "port/shm.h"
 
 #include <errno.h>
