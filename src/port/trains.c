@@ -98,7 +98,7 @@ static void move_behind(struct vb_batch *batch, unsigned first, unsigned count)
 }
 
 /* An ack is shorter than the requests that leave behind it, and in front of them would travel alone. So it is made the
- * last of their train, and the peer, which is one of ours, takes it first (engine/lane.c). */
+ * last of their train, and the peer, which is one of ours, takes it first (roce/receive.c). */
 unsigned vb_train_cut(const struct vb_framing *framing, struct vb_batch *batch, unsigned first)
 {
 	const struct vb_outgoing *ack = &batch->out[first];
