@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "local/parts.h"
 #include "port/shm.h"
 #include "../unit.h"
 
