@@ -5,6 +5,7 @@
 #include "base/invariant.h"
 #include "host/peers/calibration.h"
 #include "host/peers/local_peer.h"
+#include "os/descriptor.h"
 
 #include <errno.h>
 #include <poll.h>
