@@ -24,7 +24,7 @@
 #define CHANNEL_BUFFER   (4 << 20) /* asked for; the kernel gives what wmem_max allows */
 #define CONNECT_AGAIN_MS 20        /* doubled each time, up to */
 #define CONNECT_MAX_MS   500
-#define REPLACEMENT_MS   50 /* so that a user who kills his couriers cannot cause a storm of new ones */
+#define REPLACEMENT_MS   50 /* so that a user who kills couriers cannot cause a storm of new ones */
 #define REFUSED_AGAIN_MS 1000
 #define GIVE_UP_MS       100
 

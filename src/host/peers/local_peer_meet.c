@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
-#include "os/descriptor.h"
 
 /* The driver that has slot, locked; NULL: none has. One that could not be started has no lane. */
 static struct vb_driver *lock_driver_of(struct vb_process *p, uint8_t slot)
