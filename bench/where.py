@@ -18,12 +18,13 @@ GROUPS = (
     ("links and switches", {"fabric/" + name for name in (
         "links", "prefetch", "packets", "faults", "switches", "port", "buffer", "pfc", "credits", "deadlock")} | {"net/route"}),
     ("wires and flows of endpoints", {"fabric", "net"}),
-    ("engine, requester", {"engine/" + name for name in ("requester", "send_queue", "scheduler", "flight", "handed_out")}),
-    ("engine, responder", {"engine/" + name for name in (
-        "responder", "execute", "memory", "memory_access", "memory_kinds", "keys", "scatter", "receive_work")}),
-    ("engine, acknowledgements", {"engine/" + name for name in (
-        "acknowledgement", "recovery", "responses", "congestion")} | {"cc"}),
-    ("engine, lane and the rest", {"engine", "base", "wire"}),
+    ("engine, requester", {"roce/requester", "roce/turn", "roce/batch", "roce/flight", "engine/scheduler",
+                           "core/send_queue", "core/requests", "core/doorbells", "core/handed_out"}),
+    ("engine, responder", {"roce/responder", "roce/receive", "core/responder", "core/execute", "core/memory",
+                           "core/memory_access", "core/memory_kinds", "core/keys", "core/scatter", "core/receive_work"}),
+    ("engine, acknowledgements", {"roce/acknowledgement", "roce/recovery", "roce/responses", "roce/congestion",
+                                  "core/retire", "core/retry", "cc"}),
+    ("engine, lane and the rest", {"engine", "roce", "core", "local", "base", "wire"}),
 )
 ELSEWHERE = "beginning, end, libc and kernel"
 
@@ -84,7 +85,7 @@ def functions(build):
     """File ("fabric/links") by the name of each function that is in one file alone, from the objects of the rooms. Not by nm: link-time
     optimisation hides static ones from it."""
     files, twice = {}, set()
-    for room in ("fabric", "net", "engine", "cc", "base", "wire"):
+    for room in ("fabric", "net", "engine", "roce", "core", "local", "cc", "base", "wire"):
         for path in pathlib.Path(build, "src", room).glob("*.p/*.c.o"):
             said = subprocess.run(["readelf", "-sW", path], check=True, text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL).stdout

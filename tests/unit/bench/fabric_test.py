@@ -88,8 +88,8 @@ class Where(unittest.TestCase):
 
     def test_groups__have_every_file_of_their_rooms(self):
         for file, group in (("fabric/events", "queue of events"), ("fabric/links", "links and switches"),
-                            ("fabric/ideal_ends", "wires and flows of endpoints"), ("engine/requester", "engine, requester"),
-                            ("engine/execute", "engine, responder"), ("cc/none", "engine, acknowledgements"),
+                            ("fabric/ideal_ends", "wires and flows of endpoints"), ("roce/requester", "engine, requester"),
+                            ("core/execute", "engine, responder"), ("cc/none", "engine, acknowledgements"),
                             ("engine/lane", "engine, lane and the rest"), (None, where.ELSEWHERE)):
             self.assertEqual(where.group_of(file), group)
         for _, members in where.GROUPS:
@@ -99,10 +99,10 @@ class Where(unittest.TestCase):
 
     def test_functions__are_found_in_the_objects_of_their_files(self):
         files = where.functions(BUILD)
-        self.assertEqual((files["fabric_run"], files["vb_lane_receive"]), ("fabric/run", "engine/lane"))
+        self.assertEqual((files["fabric_run"], files["vb_lane_receive"]), ("fabric/run", "roce/receive"))
 
     def test_samples__are_counted_by_the_file_of_their_function(self):
-        found = where.shares(["a", "a", "b", "main"], {"a": "engine/responder", "b": "fabric/port"})
+        found = where.shares(["a", "a", "b", "main"], {"a": "roce/responder", "b": "fabric/port"})
         self.assertEqual((found["engine, responder"], found["links and switches"], found[where.ELSEWHERE]), (0.5, 0.25, 0.25))
 
     def test_tools__that_are_not_there_are_said(self):
