@@ -1,6 +1,6 @@
 /* How a QP fails: the cause is noted and the state changes at once; at the end of the turn everything that waits
- * completes in error, in order. So nothing that a file has in hand goes away under it. IBA vol. 1, 10.3.1. Holds: a QP
- * that fails is in its lane's list until then, and no call of the engine ends before. */
+ * completes in error, in order. So nothing that a file has in hand goes away under it. IBA vol. 1, 10.3.1. Holds: a
+ * failing QP is in its lane's list until it is flushed; no engine call returns before that. */
 #include "base/invariant.h"
 #include "core/events.h"
 #include "core/execute.h"

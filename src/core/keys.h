@@ -62,7 +62,7 @@ struct vb_key_entry {
 		};
 	};
 	struct vb_key_entry *next_freed;
-	_Atomic uint32_t segment; /* vb_mr_config's; asked for by who lends alone, and so not in the first cache line */
+	_Atomic uint32_t segment; /* vb_mr_config's; read only when lending, so outside the first cache line */
 };
 
 _Static_assert(sizeof(struct vb_key_entry) == 128, "two cache lines an entry");

@@ -107,8 +107,8 @@ int vb_reach_remote(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey, uint64_
 int vb_reach_remote_known(const struct vb_pd *pd, struct vb_known_key *known, uint32_t qpn, uint32_t rkey, uint64_t va,
 	uint32_t length, uint32_t access, struct vb_reach *reach);
 
-/* The segment that it lies in, or 0; of a key that was closed meanwhile, any: whoever knows that segment finds the
- * range in it or not. */
+/* The segment in which it lies, or 0. If the key was closed meanwhile it may be a wrong one: its user checks that the
+ * range lies in the segment. */
 uint32_t vb_reach_segment(const struct vb_reach *reach);
 
 /* A part of a range that was reached before, at the price of one look at its key. False: the key, or the memory, is

@@ -374,7 +374,7 @@ enum vb_wr_opcode { /* ibv_wr_opcode */
 	VB_WR_BIND_MW = 8,
 	VB_WR_SEND_WITH_INV = 9,
 	VB_WR_FLUSH = 14,
-	VB_WR_ATOMIC_WRITE = 15, /* eight bytes: of its entries or inline, or without entries the value of swap */
+	VB_WR_ATOMIC_WRITE = 15, /* eight bytes: from its SGEs or inline; without SGEs, swap */
 };
 
 /* The guarantee that a FLUSH asks for, and its range: FETH, annex A19.4.1. */

@@ -90,7 +90,8 @@ void vb_sq_retire(struct vb_qp *qp, enum vb_wc_status status)
 	unlock_completions(qp->send_cq);
 }
 
-/* One ack may finish many: they are completed some at a time, for who polls waits for the lock. */
+/* One ack may finish many: they are completed some at a time, because a polling thread waits for the CQ's lock
+ * meanwhile. */
 void vb_sq_retire_to(struct vb_qp *qp, uint32_t index)
 {
 	struct vb_requester *rq = &qp->requester;

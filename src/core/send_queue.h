@@ -56,7 +56,7 @@ struct vb_send_wqe {
 			uint32_t here, asked; /* bytes: that were brought; that were, or were asked for again */
 			uint32_t next;        /* index of the next READ that is lent */
 			bool is_again, is_missing;
-		} lent; /* READ: local_read.c */
+		} lent; /* READ: local/read.c */
 		struct {
 			struct vb_av av;
 			uint32_t qpn, qkey;

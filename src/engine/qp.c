@@ -1,5 +1,5 @@
 /* A QP's beginning and end: what its type and capacities ask for, and what goes with it.
- * Not here: the states between (qp_modify.c), how it fails (qp_failure.c). IBA vol. 1, 10.2. */
+ * Not here: the states between (qp_modify.c), how it fails (core/failure.c). IBA vol. 1, 10.2. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -93,7 +93,8 @@ struct vb_driver *vb_device_driver_after(struct vb_device *device, const struct 
 unsigned vb_driver_bit(const struct vb_driver *driver);
 struct vb_lane *vb_driver_lane(struct vb_driver *driver);
 
-/* vb_driver_lock, _lock_quiet, _unlock and _settle, below, of each of lanes; none is made while all are locked. */
+/* vb_driver_lock, _lock_quiet, _unlock and _settle, below, for each lane in the mask `lanes`. No lane is made while all
+ * are locked. */
 int vb_device_lock(struct vb_device *device, unsigned lanes);
 int vb_device_lock_quiet(struct vb_device *device);
 void vb_device_unlock(struct vb_device *device, unsigned lanes);

@@ -1,7 +1,7 @@
-/* Same host: which QPs go by descriptors, and what becomes of what is under way when a QP or a neighbour goes.
+/* Same host: which QPs go by descriptors, and the end of a QP or a neighbour with requests under way.
  * Holds: a QP's way changes only while nothing of it is under way; what was executed is said to the peer, or the
  * neighbour is lost.
- * Not here: sending (local_send.c), executing (local_receive.c, local_pull.c). */
+ * Not here: sending (send.c), executing (receive.c, pull.c). */
 #include "local/parts.h"
 #include <stdlib.h>
 #include "base/invariant.h"

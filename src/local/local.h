@@ -6,14 +6,14 @@
  * The engine knows no rings. Its holder has, for each neighbour, two FIFOs each way (descriptors, answers) and heaps of
  * bytes, gives room in them, and takes what comes:
  *
- *   vb_local_answered(n, answers, count, heap, now);       first what the other side answered, all that was there when
- *   taken = vb_local_receive(n, descriptors, count, heap, &room, now);              these descriptors were seen
- *   while (vb_local_pull(n, &pull, now)) {                 bytes that the other side only lends
+ *   vb_local_answered(n, answers, count, heap, now); first what the other side answered, all that was there when
+ *   taken = vb_local_receive(n, descriptors, count, heap, &room, now); these descriptors were seen
+ *   while (vb_local_pull(n, &pull, now)) { bytes that the other side only lends
  *           ... copy them into pull.iov;
  *           taken += vb_local_pulled(n, outcome, now);
  *   }
  *   if (vb_local_wants_transmit(n))
- *           vb_local_transmit(n, &room, now);              our answers, and then our descriptors
+ *           vb_local_transmit(n, &room, now); our answers, and then our descriptors
  *
  * Answers are kept in front: those to all that was executed go before our next descriptor, and are taken note of before
  * a descriptor behind them is executed, so that no program sees the answer to a message before that message's own
@@ -26,16 +26,16 @@
  *
  * Payload is in the descriptor itself, in the heap (in parts, the First, Middles and Last of a message), or lent: the
  * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last.
- * WRITEs behind one that is pulled are pulled with it (local_ahead.c), and READs that were lent together. What is lent
- * may be the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which
- * the holder sees in the lender's struct vb_lives after copying, and says. What a READ asks for is lent likewise, as
- * long as no key like its own is closed, and pulled by who asked (local_read.c). Memory may lie in a segment, which
- * the holder shares and has told the other of by a number that never names anything else: who knows it has no need to
- * ask the kernel.
+ * WRITEs behind one that is pulled are pulled with it (ahead.c), and READs that were lent together. What is lent may be
+ * the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which the
+ * holder sees in the lender's struct vb_lives after copying, and says. What a READ asks for is lent likewise, as long
+ * as no key like its own is closed, and pulled by the requester (read.c). Memory may lie in a segment, which the
+ * holder shares and has told the other of by a number that never names anything else: who knows it has no need to ask
+ * the kernel.
  *
  * The other end may be another user's: descriptors and answers are to be copied out of shared memory before they are
- * given to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but
- * at a QP's first request. */
+ * given to the engine, which believes nothing that they say. Functions here are all [lane], and allocate nothing but at
+ * a QP's first request. */
 #ifndef VB_LOCAL_LOCAL_H
 #define VB_LOCAL_LOCAL_H
 
@@ -127,8 +127,8 @@ enum vb_answer_kind {
 	VB_ANSWER_READ,       /* or a READ, whose bytes these are */
 	VB_ANSWER_LENT,       /* or a READ, whose bytes are to be pulled */
 	VB_ANSWER_IN_PARTS,   /* or a READ, whose bytes are to be asked for again */
-	VB_ANSWER_NOT_READY,  /* all before psn are, and psn has no receive: code is the timer's */
-	VB_ANSWER_LATER,      /* all before psn are, and psn would overtake something */
+	VB_ANSWER_NOT_READY,  /* all before psn are executed; psn has no receive: code is the timer's */
+	VB_ANSWER_LATER,      /* all before psn are executed; psn would overtake something and is sent again later */
 	VB_ANSWER_REFUSED,    /* code is the NAK's */
 	VB_ANSWER_UNREADABLE, /* what psn lends is not there */
 	VB_ANSWER_UNWANTED,   /* what psn lends cannot be pulled: by the heap */
@@ -184,9 +184,9 @@ struct vb_lent {
 	uint32_t segment; /* of the other side's memory, by its word; 0: none */
 };
 
-/* Bytes to be copied out of the other side's memory: all that is lent, in that order, into iov. They were what they
- * should be if afterwards proof_bytes of its struct vb_lives, from proof_at on, are the first ones of proof in memory.
- * Nothing here is valid any more once the lane has been given away, but for a call of vb_local_pull anew. */
+/* Bytes to be copied out of the other side's memory: all that is lent, in that order, into iov. After copying, compare
+ * proof_bytes of the other side's struct vb_lives, from proof_at on, with proof: only if they are equal are the copied
+ * bytes valid. Once the lane has been given away, nothing here is valid until vb_local_pull is called again. */
 struct vb_local_pull {
 	unsigned lent_count;
 	struct vb_lent lent[VB_LOCAL_PULL_ITEMS];

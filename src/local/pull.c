@@ -48,7 +48,7 @@ static enum vb_verdict open_lent(const struct vb_local_call *call, const uint8_t
 	if (verdict != VB_EXECUTED || is_write)
 		return verdict;
 	if (target->open == VB_NO_MESSAGE || !target->recv)
-		return VB_BAD_SEQUENCE; /* tags took it for a message of its own, which it is too long for */
+		return VB_BAD_SEQUENCE; /* tag matching took the first piece for a whole message; this one is longer */
 	return target->received + (whole->payload_length - length) > target->recv->length ? VB_RECV_TOO_SHORT
 											  : VB_EXECUTED;
 }

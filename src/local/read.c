@@ -3,11 +3,11 @@
  * put in its place, but nothing completes; what a refusal or the like asks for is done when no READ is left before it.
  * So their FIFO is always read on, and no answer is kept but the word of the last.
  *
- * What cannot be pulled is asked for again, in parts, by the heap: when a key like its own was closed meanwhile, or
- * our place or theirs is no ordinary memory, or we may not. These descriptors stand outside of the order of PSNs,
- * since the peer has executed what was behind the READ; they have its own PSN, and so have their answers. The oldest
- * READ alone is asked for again.
- * Not here: what the responder says to all this (local_receive.c). */
+ * What cannot be pulled is asked for again, in parts, by the heap: when a key like its own was closed meanwhile, or our
+ * place or theirs is no ordinary memory, or we may not. These descriptors stand outside of the order of PSNs, since the
+ * peer has executed what was behind the READ; they have its own PSN, and so have their answers. The oldest READ alone
+ * is asked for again.
+ * Not here: the responder's answers (receive.c). */
 #include "base/invariant.h"
 #include "core/lane.h"
 #include "local/parts.h"

@@ -1,4 +1,4 @@
-/* Framing: which packets of a batch leave as one message.
+/* Trains: which packets of a batch leave as one message.
  * Holds: the packets of a train are of equal wire size, but for the last, which may be shorter; of one source and
  * destination, one slot there, one traffic class and hop limit, and of flows that have one source port.
  * Not here: the bytes (frame_send.c). */

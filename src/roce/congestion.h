@@ -18,9 +18,10 @@ struct vb_qp;
 
 /* The account of a QP since its RTS: vb_qp_account. */
 struct vb_tally {
-	uint64_t acked;          /* bytes of messages, in packets */
-	vb_time since, acked_at; /* its first packet of a message with bytes, the newest acknowledgement of some */
-	bool has_begun;          /* since is known */
+	uint64_t acked;   /* bytes of messages, in packets */
+	vb_time since;    /* the first packet of a message with bytes */
+	vb_time acked_at; /* the newest acknowledgement of such bytes */
+	bool has_begun;   /* since is known */
 	uint32_t cnps_sent, cnps_received, sent_again, probes;
 	/* Where congestion control has ended: what it was at the end. */
 	const struct vb_cc_algorithm *algorithm;

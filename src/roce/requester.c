@@ -75,7 +75,7 @@ bool vb_requester_asks_later(const struct vb_qp *qp)
 	return is_spared(qp) && vb_roce(qp)->since_ackreq < vb_roce_lane_of(qp)->config.acks.spared_bytes;
 }
 
-/* A window ends with it, and what is to open that again has not been asked for. */
+/* This packet fills the window, and no ack that would reopen it has been asked for. */
 static bool ends_a_window(const struct vb_qp *qp)
 {
 	if (!vb_flight_nears_end(qp, qp->mtu + vb_roce(qp)->overhead))

@@ -276,7 +276,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
 	const struct vb_opcode *row = vb_packet_row(packet);
-	bool is_atomic = row->message != VB_MESSAGE_READ; /* answered once by one packet, and so again */
+	bool is_atomic = row->message != VB_MESSAGE_READ; /* was answered by one packet, and is again */
 
 	vb_count(qp->lane, VB_DUPLICATES, 1);
 	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {

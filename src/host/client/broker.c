@@ -98,7 +98,7 @@ static bool find_next(struct vb_broker *broker)
 	int fd;
 
 	for (int wait = BACKOFF_FIRST_MS;; wait = wait * 2 < BACKOFF_MAX_MS ? wait * 2 : BACKOFF_MAX_MS) {
-		/* Processes that lost the same broker at the same moment come one after the other. */
+		/* Random, so that the processes that lost the same broker do not all come back at once. */
 		if (!vb_broker_pause(
 			    &broker->finder, wait / 2 + (int)vb_random_below(&broker->random, (uint32_t)wait / 2 + 1)))
 			return false;

@@ -99,7 +99,7 @@ static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request
 	return NULL;
 }
 
-/* Drops the question that it answers, and tells at which address that was asked. */
+/* Drops the question that the notice answers, and sets notice->gid to the address at which it was asked. */
 static void settle(struct vb_broker *broker, struct vb_broker_notice *notice)
 {
 	vb_list_for_each_safe (node, &broker->meetings) {

@@ -10,7 +10,7 @@ static const struct row {
 	const char *name;
 	enum source source;
 	unsigned counter;
-	int also; /* added to it, of the same source; -1: none */
+	int also; /* a second counter of the same source, added to the first; -1: none */
 } table[] = {
 	{ "counters/port_xmit_packets", PORT, VB_PORT_TX_SEGMENTS, -1 },
 	{ "counters/port_rcv_packets", PORT, VB_PORT_RX_SEGMENTS, -1 },

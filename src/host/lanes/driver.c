@@ -192,7 +192,7 @@ static bool rides(struct vb_driver_state *s, const struct vb_qp *qp)
 	return s->ownership.has_thread && vb_sq_may_wait(qp) && vb_riders_board(&s->riders, vb_host_now());
 }
 
-/* Nothing else was done in this hold, and nothing is left but for a poster that rang meanwhile. */
+/* After a hold that only let a request ride: at most a doorbell that rang meanwhile is left to serve. */
 static void unlock_behind_rider(struct vb_driver *d)
 {
 	assert(vb_state_of(d)->riders.count > 0);

@@ -47,17 +47,17 @@
 
 /* After so long since the newest post, a program that then polls or posts has done something else in between. */
 #define VB_RIDER_LATE (20 * VB_US)
-/* The same where another thread drives the lane: they leave when the acknowledgement of earlier requests has come,
- * which may be soon, and a program may wait for a flag that was posted behind its data. */
+/* The same if another thread drives the lane. It is shorter: riding requests leave with the next acknowledgement
+ * anyway, and the program may be waiting for a flag that it posted behind its data. */
 #define VB_RIDER_LATE_ABSENT (5 * VB_US)
 
 /* ---- How long the progress thread stays awake for local peers: progress.c --------------------------------------- */
 
 #define VB_LINGER_LEAST (8 * VB_US)
 #define VB_LINGER_MOST  (50 * VB_US)
-/* To be woken takes so long in a virtual machine. */
+/* How long a wake-up takes in a virtual machine. */
 #define VB_LINGER_WAKING (40 * VB_US)
-/* While it lingers it yields so often. */
+/* How often it yields while it lingers. */
 #define VB_LINGER_YIELD_EVERY (10 * VB_US)
 /* A yield that takes longer has let another thread run, which wants the core. */
 #define VB_LINGER_YIELD_TAKEN (3 * VB_US)

@@ -123,7 +123,7 @@ static bool pays(uint8_t *memory, uint32_t length, uint64_t until)
 		by_heap = heap_took < by_heap ? heap_took : by_heap;
 		by_pull = pulls_took < by_pull ? pulls_took : by_pull;
 	}
-	return by_pull / 5 <= by_heap / 4; /* it takes one core's time where the heap takes two */
+	return by_pull / 5 <= by_heap / 4; /* a pull may take 5/4 as long: it uses one core, the heap two */
 }
 
 /* Addresses that are near in their pages: base/copy.h. */
