@@ -27,8 +27,8 @@ void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb
 /* A request that another client may take when this one dies is kept until it is answered, up to ORPHANS_KEPT of all
  * clients. */
 bool orphans_note_received(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad, bool may_another);
-/* The request in mad, which was passed to client before, goes to another one now, so client can no longer refuse it.
- * True: client had not answered it. */
+/* The request in mad was passed to client and now goes to another, so client can no longer refuse it. True: client had
+ * not answered it. */
 bool orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, const struct qp1_mad *mad);
 /* After the client's death: the next request that it has not answered and another may take; false: none is left. */
 bool orphans_next_request(struct orphans *orphans, uint32_t client, struct orphans_request *request);

@@ -92,7 +92,8 @@ bool route_may_send(const struct registry *registry, const struct relay *asked, 
 	const uint32_t recipient = may_answer ? relay_find(asked, to, message->remote_id) : RELAY_NOBODY;
 	if (message->local_id == 0)
 		return recipient == client && (message->kind == VB_CM_REJ || message->kind == VB_CM_SIDR_REP);
-	/* A client may not answer a request that was passed to another one; forgotten requests cannot be checked. */
+	/* A client may not answer a request that was passed to another one. If the request has been forgotten, this
+	 * cannot be checked and the answer is let through. */
 	return registry->slots[message->local_id >> 24].user == (int)client &&
 	       (recipient == client || recipient == RELAY_NOBODY);
 }

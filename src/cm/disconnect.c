@@ -143,7 +143,8 @@ void vb_cm_take_rej_and_wait(struct vb_cm_id *id, const struct vb_cm_message *me
 	vb_cm_enter_timewait(id, now);
 }
 
-/* Our RTU was lost, and the peer has given up; or the peer does not know the connection. */
+/* A REJ after the handshake: the peer gave up because our RTU was lost, or it does not know the connection. Either ends
+ * it. */
 void vb_cm_take_rej_as_end(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {
 	assert(id->state == VB_CM_ESTABLISHED || id->state == VB_CM_DREQ_SENT);

@@ -238,8 +238,8 @@ typedef void vb_cm_timeout(struct vb_cm_id *id, vb_time now);
 vb_cm_taker vb_cm_take_late_dreq, vb_cm_take_late;
 vb_cm_timeout vb_cm_timewait_over;
 void vb_cm_enter_timewait(struct vb_cm_id *id, vb_time now);
-/* A duplicate of the request gets the same answer for this long: a request refused without an id; or id's request,
- * which id has just answered by id->sent. */
+/* For `span`, a duplicate of the request gets the same answer. _create: the request was refused without an id. _answer:
+ * it is id's, and the answer is in id->sent. */
 void vb_cm_record_create(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *request,
 	bool is_sidr, const uint8_t answer[VB_MAD_LENGTH], vb_time span, vb_time now);
 void vb_cm_record_answer(struct vb_cm_id *id, vb_time span, vb_time now);
@@ -258,7 +258,8 @@ void vb_cm_abandon_reply(struct vb_cm_id *id, uint16_t reason, vb_time now);
 /* The peer's QP belongs to another connection now. */
 void vb_cm_end_stale(struct vb_cm_id *id, vb_time now);
 
-/* room.c: may one more request from this source wait for an answer, perhaps in another's place? Counts it if not. */
+/* room.c. True if one more request from this source may wait for an answer; in a full table another is given up for it.
+ * Counts either. */
 bool vb_cm_make_room(struct vb_cm *cm, const struct vb_gid *source, vb_time now);
 
 /* sidr.c */

@@ -64,7 +64,8 @@ void vb_rs_changed(struct vb_rsocket *rs)
 	pthread_cond_broadcast(&rs->changed);
 }
 
-/* Always readable, for children too: put behind an rsocket's descriptor, it wakes the thread that waits there. */
+/* An eventfd that is always readable, in forked children too. Added to an rsocket's epoll descriptor, it wakes the
+ * thread that waits there. */
 static int always_ready_fd = -1;
 
 static void make_always_ready(void)

@@ -314,7 +314,8 @@ static int put_layers(struct filling *filling, enum layer last, const char *vari
 	return rc;
 }
 
-/* Includes the command line: only when all of it is read is it known whether there are several. */
+/* Refuses a key without a number if there are several of its kind. Covers the command line too, since only when all is
+ * read is the count known. */
 static int refuse_unnumbered_settings(struct filling *filling)
 {
 	const struct document *document = filling->document;

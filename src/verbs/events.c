@@ -114,7 +114,7 @@ VB_EXPORT bool vb_signal_ends_wait(void)
 
 /* ---- Completion events ------------------------------------------------------------------------------------------- */
 
-/* A CQ that was armed again before its event was fetched has several, so it carries a count. */
+/* If the program arms a CQ again before it fetches the event, several are due; so `notices` is a count. */
 static void completion_notify(struct cq_object *cq)
 {
 	if (!cq->ibv.channel)

@@ -135,7 +135,8 @@ int vb_xrcd_ops_close(struct ibv_xrcd *ibv)
 
 /* ---- Receiving QPs ----------------------------------------------------------------------------------------------- */
 
-/* The handle that made the QP, found by any of its handles. With the driver's mutex held: no handle goes meanwhile. */
+/* The handle that created the QP, found through any handle that is open on it. The caller holds the driver's mutex, so
+ * no handle is closed meanwhile. */
 static struct qp_object *find_qp(struct context_object *context, const struct ibv_qp_open_attr *attr)
 {
 	const struct xrc_domain *domain = ((struct xrcd_object *)attr->xrcd)->domain;
