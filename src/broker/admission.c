@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/privilege.h"
 #include "broker/worker_state.h"
 
@@ -82,6 +83,7 @@ static unsigned count_clients(const struct worker *worker, uid_t uid, unsigned *
 		count += counts;
 		*of_uid += behind[i] == uid ? counts : 0;
 	}
+	assert(*of_uid <= count);
 	return count;
 }
 
@@ -132,6 +134,7 @@ void worker_part(struct worker *worker, uint64_t now)
 			i++;
 			continue;
 		}
+		assert(worker->parting[i].connection >= 0);
 		undertaker_bury(&worker->undertaker, worker->parting[i].connection);
 		worker->parting[i] = worker->parting[--worker->parting_count];
 	}
@@ -144,6 +147,7 @@ static void turn_away(struct worker *worker, int connection, const struct vb_mes
 		undertaker_bury(&worker->undertaker, worker->parting[0].connection);
 		worker->parting[0] = worker->parting[--worker->parting_count];
 	}
+	assert(worker->parting_count < PARTING_MAX);
 	worker->parting[worker->parting_count++] =
 		(struct parting){ .connection = connection, .until = vb_clock_ms() + PARTING_MS };
 }
@@ -153,6 +157,7 @@ static void turn_away(struct worker *worker, int connection, const struct vb_mes
 /* Finds the process at the other end of the connection, and its user. False: neither can be found out. */
 static bool identify(const struct worker *worker, struct client *client)
 {
+	assert(client->connection >= 0);
 	const int yes = 1;
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
@@ -207,6 +212,7 @@ void worker_accept_clients(struct worker *worker)
 			worker->is_orphaned = true;
 			return;
 		}
+		assert(!worker->clients[number].leaves_at);
 		worker_reset_client(&worker->clients[number]);
 		worker->clients[number].since = vb_clock_ms();
 		worker->clients[number].speaker = client.uid;

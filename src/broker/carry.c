@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/courier.h"
 #include "broker/worker_state.h"
 #include "port/receive_socket.h"
@@ -23,6 +24,7 @@ void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot)
 		.uid = process->uid,
 		.number = ++worker->last_courier,
 		.receive_buffer = state->receive_buffer };
+	assert(process->is_used);
 	if (state->channel >= 0) { /* one was started and has not connected yet */
 		if (state->courier_request != request)
 			worker_refuse(worker, client, state->request, EBUSY, "one slot at a time");
@@ -42,6 +44,7 @@ void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot)
 void worker_miss_courier(struct worker *worker, unsigned client)
 {
 	struct client_state *state = &worker->clients[client];
+	assert(state->channel >= 0);
 	close(state->channel);
 	state->channel = -1;
 	worker_reap();
@@ -55,10 +58,12 @@ void worker_miss_courier(struct worker *worker, unsigned client)
 void worker_end_courier(struct worker *worker, uint8_t slot)
 {
 	const struct client *courier = &worker->registry->clients[worker->registry->slots[slot].owner];
+	assert(worker->registry->slots[slot].is_carried);
 	if (registry_set_user(worker->registry, worker->link, slot, -1)) {
 		worker->is_orphaned = true;
 		return;
 	}
+	assert(courier->is_used);
 	bool is_killed = courier->pidfd >= 0 && syscall(SYS_pidfd_send_signal, courier->pidfd, SIGKILL, NULL, 0) == 0;
 	if (!is_killed && courier->pid > 0)
 		kill(courier->pid, SIGKILL);
@@ -100,6 +105,7 @@ static int find_client(const struct worker *worker, const struct carries *carrie
 void worker_name_user(struct worker *worker, unsigned courier, struct client_slot *slot)
 {
 	const struct carries *carries = &worker->clients[courier].carries;
+	assert(carries->is_courier);
 	slot->is_carried = true;
 	slot->user_pid = carries->pid;
 	slot->user_uid = carries->uid;
@@ -109,6 +115,7 @@ void worker_name_user(struct worker *worker, unsigned courier, struct client_slo
 bool worker_find_user(struct worker *worker, unsigned courier, struct client_slot *slot)
 {
 	const struct client_state *state = &worker->clients[courier];
+	assert(state->carries.is_courier);
 	slot->user = find_waiting(worker, state->carries.number);
 	if (slot->user < 0) {
 		worker_refuse(worker, courier, state->request, ESRCH, "nobody waits for it");
@@ -123,6 +130,7 @@ bool worker_find_user(struct worker *worker, unsigned courier, struct client_slo
 void worker_hand_over_channel(struct worker *worker, uint8_t slot)
 {
 	const struct client_slot *one = &worker->registry->slots[slot];
+	assert(one->is_carried);
 	if (one->user < 0 || worker->clients[one->user].channel < 0)
 		return;
 	struct client_state *user = &worker->clients[one->user];

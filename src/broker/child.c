@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/registry.h"
 
 /* Closes the broker's descriptors, so that this child keeps no socket open. */
@@ -20,6 +21,7 @@ static void close_all_above(int last)
 int child_begin(const char *name, int fd)
 {
 	enum { PLACE = 3 };
+	assert(fd >= 0);
 	prctl(PR_SET_NAME, name);
 	if (dup2(fd, PLACE) != PLACE)
 		_exit(1);

@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include "base/invariant.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -211,6 +212,7 @@ void confine(void)
 	}
 	for (unsigned i = 0; i < LENGTH(end); i++)
 		filter[length++] = end[i];
+	assert(length == LENGTH(filter));
 	const struct sock_fprog program = { .len = (unsigned short)length, .filter = filter };
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }

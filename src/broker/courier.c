@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/child.h"
 #include "host/protocol.h"
 #include "os/clock.h"
@@ -45,6 +46,8 @@ struct courier {
 
 static void read_datagrams(struct courier *courier)
 {
+	assert(courier->socket >= 0);
+	assert(courier->next == courier->count);
 	courier->next = courier->count = 0;
 	for (unsigned i = 0; i < DATAGRAMS; i++) {
 		struct vb_carried *header = &courier->headers[i];
@@ -87,6 +90,7 @@ static void pass_on(struct courier *courier)
 			courier->next++;
 		}
 	}
+	assert(courier->next == courier->count);
 }
 
 static void carry(struct courier *courier)
@@ -111,6 +115,7 @@ static void introduce(struct courier *courier)
 			.receive_buffer = courier->task.receive_buffer,
 			.number = courier->task.number } };
 
+	assert(courier->broker >= 0);
 	vb_message_send(courier->broker, &hello, NULL);
 	vb_message_send(courier->broker, &carry, courier->socket >= 0 ? &courier->socket : NULL);
 }
@@ -118,6 +123,7 @@ static void introduce(struct courier *courier)
 /* A broker of another user has no right to our socket. */
 static void connect_to_broker(struct courier *courier)
 {
+	assert(courier->broker < 0);
 	const struct vb_users users = vb_users_read();
 	struct sockaddr_un address;
 	socklen_t length = vb_abstract_address(&address, VB_BROKER_NAME);
@@ -137,6 +143,7 @@ static void connect_to_broker(struct courier *courier)
 
 static void lose_broker(struct courier *courier, int64_t wait_ms)
 {
+	assert(courier->broker >= 0);
 	if (courier->socket < 0) { /* the broker sees it and informs our process; delayed, for it may try again */
 		vb_clock_sleep(GIVE_UP_MS * VB_CLOCK_MS);
 		_exit(0);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/port_holder.h"
 #include "port/receive_socket.h"
 #include "wire/packet.h"
@@ -82,6 +83,7 @@ static int make_own(struct group *group)
 
 static int attach_map(struct group *group)
 {
+	assert(group->own >= 0);
 	struct sock_filter program[STEER_MAX_PROGRAM];
 	int index[STEER_SLOTS];
 	for (unsigned slot = 0; slot < STEER_SLOTS; slot++)
@@ -194,6 +196,7 @@ static int find_own(struct group *group)
 /* Probes index by index, for a socket that overflows meanwhile, whose drop count is no clean signal. */
 static int find_slowly(struct group *group, uint8_t slot)
 {
+	assert(group->fd[slot] >= 0);
 	for (unsigned attempt = 0; attempt < 4; attempt++)
 		for (unsigned i = 0; i + 1 < group->count; i++)
 			if (arrives_at(group, group->fd[slot], i, MANY_PROBES))
@@ -205,6 +208,7 @@ static int find_slowly(struct group *group, uint8_t slot)
  * exactly one of the two has shown its bit. */
 static void find_indices(struct group *group)
 {
+	assert(group->fd[0] < 0);
 	uint32_t before[STEER_SLOTS];
 	bool is_clean[STEER_SLOTS];
 	memset(is_clean, true, sizeof(is_clean));
@@ -241,6 +245,7 @@ static void find_indices(struct group *group)
 
 static bool slot_probe_arrives(struct group *group, uint8_t slot)
 {
+	assert(group->fd[slot] >= 0);
 	uint8_t probe[STEER_PROBE_LENGTH];
 	uint32_t before = drops(group->fd[slot]);
 	steer_build_slot_probe(probe, slot);
@@ -395,6 +400,7 @@ int group_open(struct group *group, char *why, size_t why_size)
 
 uint8_t group_vacant_place(const struct group *group, uint8_t slot)
 {
+	assert(!group->is_vacant[slot] || group->fd[slot] >= 0);
 	if (group->is_vacant[slot])
 		return slot;
 	for (unsigned place = 1; place < STEER_SLOTS; place++)
@@ -441,6 +447,7 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 			attach_map(group); /* as the only socket, ours took the program along */
 		return rc ? rc : own_rc;
 	}
+	assert(group->fd[slot] < 0);
 	group->fd[slot] = fd;
 	group->index[slot] = index;
 	group->count++;
@@ -457,6 +464,7 @@ bool group_remove(struct group *group, uint8_t slot)
 {
 	if (group->fd[slot] < 0)
 		return true;
+	assert(slot != 0);
 	int leaver = group->fd[slot], hole = group->index[slot], keeper = -1;
 	bool is_last = hole == (int)group->count - 2;
 	int own = make_own(group);
@@ -476,6 +484,7 @@ bool group_remove(struct group *group, uint8_t slot)
 	if (is_last) {
 		close(leaver);
 		group->count--;
+		assert(group->count > 0);
 	} else {
 		join_port(group->family, keeper);
 		close(leaver); /* the place's keeper, now the last, moves into the hole */
@@ -522,6 +531,7 @@ int group_adopt(struct group *group, uint8_t slot, int fd)
 		return -EINVAL;
 	if (group->fd[slot] >= 0)
 		return -EEXIST;
+	assert(!group->is_vacant[slot]);
 	group->fd[slot] = fd;
 	group->index[slot] = -1;
 	return 0;
@@ -529,6 +539,8 @@ int group_adopt(struct group *group, uint8_t slot, int fd)
 
 void group_adopt_vacant(struct group *group, uint8_t slot, int fd)
 {
+	assert(fd >= 0);
+	assert(group->fd[slot] < 0);
 	group->fd[slot] = fd;
 	group->index[slot] = -1;
 	group->is_vacant[slot] = true;

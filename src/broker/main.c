@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/given.h"
 #include "broker/privilege.h"
 #include "broker/registry.h"
@@ -81,6 +82,7 @@ static void adopt_orphans(void)
 /* Repeats the worker's changes until it is gone; returns its exit code. */
 static int attend_worker(struct registry *registry, int link, pid_t pid)
 {
+	assert(pid > 0);
 	int status = 0;
 	while (registry_repeat(registry, link))
 		;
@@ -99,6 +101,7 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGCHLD);
 	for (;;) {
+		assert(worker_pid == 0);
 		int link[2];
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link)) {
 			vb_clock_sleep(QUICK_DEATH_WAIT_MS * VB_CLOCK_MS);
@@ -327,6 +330,7 @@ static _Noreturn void start(bool stays, bool is_shared, bool is_managed, const s
 	if (rc)
 		_exit(rc == -EALREADY && !stays ? 0 : 1);
 
+	assert(listener >= 0);
 	static struct registry registry;
 	registry_init(&registry, listener);
 	if (getrandom(&registry.last_slot, 1, 0) != 1)

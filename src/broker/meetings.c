@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/addresses.h"
 #include "broker/worker_state.h"
 
@@ -62,6 +63,7 @@ static void forget(table of, uint8_t slot)
 
 static void note_meeting(struct worker *worker, uint8_t a, uint8_t b)
 {
+	assert(!has(worker->has_met, a, b) && !has(worker->has_met, b, a));
 	note(worker->has_met, a, b, true);
 	note(worker->has_met, b, a, true);
 	note(worker->awaits, a, b, false);
@@ -81,6 +83,7 @@ static int user_of(const struct worker *worker, uint8_t slot)
 	const struct client_slot *one = &worker->registry->slots[slot];
 	if (one->owner < 0 || one->user < 0 || worker->clients[one->user].leaves_at)
 		return -1;
+	assert(worker->registry->clients[one->user].is_used);
 	return one->user;
 }
 
@@ -119,6 +122,7 @@ struct meeting {
 
 static void end_meeting(const struct meeting *meeting)
 {
+	assert(meeting->ends[0] >= 0 && meeting->ends[1] >= 0);
 	close(meeting->ends[0]);
 	close(meeting->ends[1]);
 	if (meeting->memory >= 0)
@@ -183,6 +187,8 @@ static bool is_listening(struct worker *worker, unsigned client)
 /* Introduces the user of `other` to the user of slot. */
 static int tell(struct worker *worker, const struct meeting *meeting, uint8_t slot, uint8_t other)
 {
+	assert(meeting->memory >= 0);
+	assert(worker->registry->slots[slot].user >= 0);
 	const unsigned client = (unsigned)worker->registry->slots[slot].user;
 	const struct client *who = &worker->registry->clients[worker->registry->slots[other].user];
 	const uint8_t side = slot > other;
@@ -211,6 +217,7 @@ static void begin_pause(struct worker *worker, uint8_t a, uint8_t b)
 		pause->ms = PAUSE_FIRST_MS;
 	else
 		pause->ms = pause->ms * 2 < PAUSE_MAX_MS ? pause->ms * 2 : PAUSE_MAX_MS;
+	assert(pause->ms >= PAUSE_FIRST_MS && pause->ms <= PAUSE_MAX_MS);
 	pause->since = now;
 }
 
@@ -218,6 +225,7 @@ static void begin_pause(struct worker *worker, uint8_t a, uint8_t b)
 static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 {
 	struct meeting meeting;
+	assert(asker != other);
 	if (is_paused(worker, asker, other) || !is_listening(worker, (unsigned)worker->registry->slots[asker].user) ||
 		!is_listening(worker, (unsigned)worker->registry->slots[other].user))
 		return -EAGAIN;
@@ -280,6 +288,7 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	} else if (may_still_come(worker, message)) {
 		rc = -EAGAIN;
 	}
+	assert(rc != -EINPROGRESS || has(worker->awaits, slot, other));
 	if (rc == -EAGAIN) { /* the asker asks again by itself */
 		note(worker->awaits, slot, other, false);
 		worker_refuse(worker, client, message->request, -rc, "meeting slot %u: %s", other, strerror(-rc));
@@ -291,6 +300,7 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 /* Tells those who wait for slot. Of many that ask again at once, some are put off. */
 static void tell_who_awaits(struct worker *worker, uint8_t slot, uint8_t other)
 {
+	assert(has(worker->awaits, slot, other));
 	if (wants(worker, other, slot))
 		tell_wanted(worker, slot, other);
 	note(worker->awaits, slot, other, false);

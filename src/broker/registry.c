@@ -61,19 +61,23 @@ static void close_if_open(int fd)
 
 static void apply(struct registry *registry, const struct change *change)
 {
+	assert(change->number >= 0 && change->number < REGISTRY_CLIENTS);
 	struct client *client = &registry->clients[change->number];
 	struct client_slot *slot = &registry->slots[change->number & (REGISTRY_SLOTS - 1)];
 	switch (change->kind) {
 	case ADD_CLIENT:
+		assert(!client->is_used);
 		*client = change->client;
 		client->is_used = true;
 		break;
 	case DROP_CLIENT:
+		assert(client->is_used);
 		close_if_open(client->connection);
 		close_if_open(client->pidfd);
 		memset(client, 0, sizeof(*client));
 		break;
 	case ADD_SLOT:
+		assert(slot->fd < 0);
 		*slot = change->slot;
 		registry->last_slot = change->last_slot;
 		break;
@@ -81,6 +85,7 @@ static void apply(struct registry *registry, const struct change *change)
 		*slot = (struct client_slot){ .owner = -1, .user = -1, .fd = -1 };
 		break;
 	case SET_USER:
+		assert(slot->owner >= 0);
 		slot->user = change->slot.user;
 		break;
 	}
@@ -105,6 +110,7 @@ static int tell(struct registry *registry, int link, struct change *change, cons
 
 int registry_add_client(struct registry *registry, int link, int number, const struct client *client)
 {
+	assert(client->connection >= 0);
 	struct change change = { .kind = ADD_CLIENT, .number = number, .client = *client };
 	int fds[2] = { client->connection, client->pidfd };
 	return tell(registry, link, &change, fds, client->pidfd >= 0 ? 2 : 1);
@@ -118,6 +124,8 @@ int registry_drop_client(struct registry *registry, int link, int number)
 
 int registry_add_slot(struct registry *registry, int link, uint8_t number, const struct client_slot *slot)
 {
+	assert(slot->fd >= 0);
+	assert(slot->user < 0 || slot->owner >= 0);
 	struct change change = { .kind = ADD_SLOT, .number = number, .last_slot = registry->last_slot, .slot = *slot };
 	return tell(registry, link, &change, &slot->fd, 1);
 }

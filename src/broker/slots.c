@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/worker_state.h"
 
 #define CHECK_MS 1000 /* interval of checks of the steering, if it must be checked */
@@ -17,6 +18,7 @@ void worker_note_slots(struct worker *worker)
 		const struct client_slot *one = &worker->registry->slots[slot];
 		if (one->owner < 0)
 			continue;
+		assert(worker->registry->clients[one->owner].is_used);
 		const uid_t uid = worker->registry->clients[one->owner].uid;
 		worker->is_mixed = worker->is_mixed || (any != (uid_t)-1 && uid != any);
 		any = uid;
@@ -28,6 +30,7 @@ void worker_note_slots(struct worker *worker)
 /* The parent closes its copy of slot's socket. False: the parent is gone. */
 static bool drop_at_parent(struct worker *worker, uint8_t slot)
 {
+	assert(slot != 0);
 	worker_forget_meetings(worker, slot);
 	if (registry_drop_slot(worker->registry, worker->link, slot))
 		worker->is_orphaned = true;
@@ -42,6 +45,7 @@ static void share_vacant(struct worker *worker)
 		const struct client_slot vacant = { .owner = -1, .user = -1, .fd = group->fd[slot] };
 		if (!group->is_vacant[slot] || worker->registry->slots[slot].fd >= 0)
 			continue;
+		assert(worker->registry->slots[slot].owner < 0);
 		if (registry_add_slot(worker->registry, worker->link, (uint8_t)slot, &vacant)) {
 			worker->registry->slots[slot] = vacant; /* we become the parent now, and need it */
 			worker->is_orphaned = true;
@@ -52,6 +56,7 @@ static void share_vacant(struct worker *worker)
 static void remove_from_group(struct worker *worker, uint8_t slot)
 {
 	struct group *group = &worker->group;
+	assert(worker->is_settled && !worker->must_repair);
 	worker->must_repair = !group_remove(group, slot);
 	for (uint8_t last;
 		!worker->must_repair && (last = group_last_is_vacant(group)) && drop_at_parent(worker, last);)
@@ -61,12 +66,15 @@ static void remove_from_group(struct worker *worker, uint8_t slot)
 
 void worker_free_slot(struct worker *worker, uint8_t slot)
 {
+	assert(worker->registry->slots[slot].owner >= 0);
+	assert(!worker->group.is_vacant[slot]);
 	if (!drop_at_parent(worker, slot))
 		return;
 	worker->is_adopting[slot] = false;
 	if (worker->is_settled && !worker->must_repair) {
 		remove_from_group(worker, slot);
 	} else {
+		assert(worker->group.fd[slot] >= 0);
 		close(worker->group.fd[slot]);
 		worker->group.fd[slot] = worker->group.index[slot] = -1;
 		worker->must_repair = true;
@@ -102,6 +110,7 @@ static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
 	const struct vb_message message = {
 		.kind = VB_MESSAGE_SLOT, .request = one->request, .slot = slot, .receive_buffer = one->receive_buffer
 	};
+	assert(one->owner == (int)client);
 	worker_say(worker, client, &message, &one->fd);
 	if (one->is_carried)
 		worker_hand_over_channel(worker, slot);
@@ -111,6 +120,7 @@ static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
  * taken. */
 static uint8_t choose_slot(const struct worker *worker, uint8_t wanted)
 {
+	assert(wanted <= VB_SLOT_MAX);
 	bool keeps_survivors = worker_is_before(worker->survivors_until) && group_strangers(&worker->group);
 	if (wanted)
 		return worker->group.fd[wanted] < 0 || worker->group.is_vacant[wanted] ? wanted : 0;
@@ -146,6 +156,7 @@ static void give_slot(struct worker *worker, unsigned client)
 			VB_SLOT_MAX);
 		return;
 	}
+	assert(worker->registry->slots[slot].owner < 0);
 	struct client_slot one = { .owner = (int)client, .user = (int)client, .request = state->request };
 	if (state->carries.is_courier && !worker_find_user(worker, client, &one))
 		return;
@@ -206,6 +217,7 @@ bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_m
 		worker->is_orphaned = true;
 		return false;
 	}
+	assert(!worker->is_adopting[message->slot]);
 	worker->is_adopting[message->slot] = true;
 	worker->must_repair = true;
 	return true;
@@ -222,6 +234,7 @@ static void answer_adopters(struct worker *worker)
 			.request = one->request,
 			.slot = (uint8_t)slot,
 			.receive_buffer = one->receive_buffer };
+		assert(one->owner >= 0);
 		worker_say(worker, (unsigned)one->owner, &message, NULL);
 	}
 	worker_note_slots(worker);
@@ -248,6 +261,7 @@ static void say_meddled(const struct worker *worker)
 /* Checks the group while it has unknown sockets, or while several users have sockets of it. */
 static void check_group(struct worker *worker, uint64_t now)
 {
+	assert(worker->is_settled);
 	worker->check_at = now + CHECK_MS;
 	worker->must_repair = !group_verify(&worker->group, 0);
 	if (worker->must_repair && group_strangers(&worker->group) == 0)
@@ -258,6 +272,7 @@ static void check_group(struct worker *worker, uint64_t now)
  * that. */
 void worker_keep_group(struct worker *worker)
 {
+	assert(!worker->is_orphaned);
 	uint64_t now = vb_clock_ms();
 	if (!worker->is_settled && (group_strangers(&worker->group) == 0 || now >= worker->settle_at))
 		worker->is_settled = worker->must_repair = true;

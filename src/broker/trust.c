@@ -2,10 +2,12 @@
  * change its user afterwards, or hand its connection on. So each message also carries its sender's user, as the kernel
  * sees it at that moment (SCM_CREDENTIALS). Before two processes are introduced, their present users are read. */
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/worker_state.h"
 
 uid_t worker_user_of(const struct worker *worker, unsigned client)
 {
+	assert(worker->registry->clients[client].is_used);
 	const uid_t uid = worker->registry->clients[client].uid;
 	return worker->clients[client].speaker == uid ? uid : VB_USER_UNKNOWN;
 }

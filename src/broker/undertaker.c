@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/child.h"
 #include "host/protocol.h"
 
@@ -65,6 +66,7 @@ static _Noreturn void live(int link)
 
 static bool start(struct undertaker *undertaker)
 {
+	assert(undertaker->link < 0);
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
 		return false;
@@ -94,6 +96,7 @@ void undertaker_dismiss(struct undertaker *undertaker)
 
 void undertaker_bury(struct undertaker *undertaker, int fd)
 {
+	assert(fd >= 0);
 	const char byte = 0;
 	for (unsigned attempt = 0; attempt < 2; attempt++) {
 		if ((undertaker->link >= 0 || start(undertaker)) &&

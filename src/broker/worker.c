@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "broker/privilege.h"
 #include "broker/process_state.h"
 #include "broker/worker_state.h"
@@ -27,6 +28,8 @@ void worker_say(struct worker *worker, unsigned client, const struct vb_message 
 {
 	struct client_state *state = &worker->clients[client];
 	uint64_t now = vb_clock_ms();
+	assert(worker->registry->clients[client].is_used);
+	assert(!fd || *fd >= 0);
 	if (!state->leaves_at &&
 		!backlog_say(&state->backlog, worker->registry->clients[client].connection, message, fd, now))
 		state->leaves_at = now;
@@ -87,6 +90,7 @@ void worker_say_client(const struct worker *worker, unsigned number, const char 
 
 void worker_remove_client(struct worker *worker, unsigned number)
 {
+	assert(!worker->is_orphaned);
 	worker_say_client(worker, number, "has left");
 	free_slots(worker, number);
 	if (worker->is_orphaned)
@@ -149,6 +153,7 @@ static int may_bind(const struct worker *worker, unsigned client, const struct p
 		taken += ports_count(worker->ports, i);
 		holds += is_of_user(worker, i, uid) ? ports_count(worker->ports, i) : 0;
 	}
+	assert(taken <= PORTS_MAX);
 	return limits_may_take(&worker->limits, uid, holds, taken, PORTS_MAX) ? 0 : -ENOBUFS;
 }
 
@@ -198,6 +203,7 @@ static bool may_have_slot(struct worker *worker, unsigned client, const struct v
 			holds++;
 			holders_add(&holders, uid);
 		}
+	assert(taken <= VB_SLOT_MAX);
 	if (message->is_further && 2 * taken >= VB_SLOT_MAX) {
 		worker_refuse(worker, client, request, EUSERS,
 			"half of the %d slots of UDP port 4791 are taken, and the rest is for "
@@ -231,6 +237,7 @@ static void discover(struct worker *worker, unsigned client, const struct vb_mes
 		taken += discovery_questions(worker->discovery, i);
 		holds += is_of_user(worker, i, uid) ? discovery_questions(worker->discovery, i) : 0;
 	}
+	assert(taken <= DISCOVERY_QUESTIONS);
 	discovery_ask(worker->discovery, vb_clock_ms(), client, &message->sgid, &message->gid,
 		limits_may_take(&worker->limits, uid, holds, taken, DISCOVERY_QUESTIONS));
 }
@@ -323,6 +330,7 @@ static int receive(struct worker *worker, unsigned client, struct vb_message *me
 /* Reads one message; true: there may be more. */
 static bool hear(struct worker *worker, unsigned client)
 {
+	assert(worker->registry->clients[client].is_used);
 	for (unsigned i = 0; i < MESSAGES_A_TURN && !worker->is_orphaned; i++) {
 		struct vb_message message;
 		int fd;
@@ -439,6 +447,7 @@ static unsigned watch(const struct worker *worker, struct pollfd *polls, uint16_
 		owner[count] = (uint16_t)i;
 		polls[count++] = (struct pollfd){ .fd = worker->clients[i].channel }; /* POLLHUP alone */
 	}
+	assert(count <= FIRST_CLIENT + 3 * REGISTRY_CLIENTS);
 	return count;
 }
 
@@ -511,6 +520,7 @@ static void resume(struct worker *worker)
 	const struct vb_message restarted = { .kind = VB_MESSAGE_RESTARTED };
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
 		const struct client_slot *one = &worker->registry->slots[slot];
+		assert(one->user < 0 || one->owner >= 0);
 		if (one->owner < 0 && one->fd >= 0)
 			group_adopt_vacant(&worker->group, (uint8_t)slot, one->fd);
 		else if (one->owner >= 0 && group_adopt(&worker->group, (uint8_t)slot, one->fd))
