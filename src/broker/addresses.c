@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include "base/invariant.h"
 
 #define FRESH_MS 100  /* for an absent address, which may appear at any moment */
 #define GOOD_MS  1000 /* for a present one */
@@ -43,6 +44,7 @@ static void add(const struct vb_gid *gid, uint32_t ifindex)
 		addresses.all = all;
 		addresses.room = room;
 	}
+	assert(addresses.count < addresses.room);
 	addresses.all[addresses.count++] = (struct address){ *gid, ifindex };
 }
 

@@ -81,6 +81,7 @@ void backlog_pass(struct backlog *backlog, int connection, const struct vb_messa
 		return;
 	backlog->mad_count++;
 	mads_of_all += !is_own;
+	assert(mads_of_all <= BACKLOG_MADS_OF_ALL);
 }
 
 static void count_one_less(struct backlog *backlog)
@@ -95,6 +96,7 @@ static void count_one_less(struct backlog *backlog)
 
 static void drop_first(struct vb_list *list)
 {
+	assert(!vb_list_empty(list));
 	struct entry *entry = vb_container_of(vb_list_pop(list), struct entry, link);
 	if (entry->fd >= 0)
 		close(entry->fd);

@@ -110,6 +110,8 @@ static struct entry *new_entry(struct discovery *discovery, const struct vb_gid 
 		if (victim->state != ASKING)
 			entry = victim;
 	}
+	assert(entry || discovery->asking == ENTRIES);
+	assert(!entry || entry->state == EMPTY || entry->asked_by == NOBODY);
 	if (entry) {
 		if (entry->state != EMPTY)
 			vb_list_remove(&entry->link);
@@ -128,8 +130,10 @@ static void settle(
 	assert(entry->state == ASKING && discovery->asking > 0);
 	entry->state = is_verbena ? IS_VERBENA : IS_OTHER;
 	discovery->asking--;
-	if (entry->asked_by < NOBODY)
+	if (entry->asked_by < NOBODY) {
+		assert(discovery->questions[entry->asked_by] > 0);
 		discovery->questions[entry->asked_by]--;
+	}
 	entry->asked_by = NOBODY;
 	entry->receive_buffer = receive_buffer;
 	entry->due_ms = now_ms + (is_verbena ? REMEMBER_MS : REMEMBER_NO_MS);
@@ -141,6 +145,7 @@ static void settle(
 
 static void try_again(struct discovery *discovery, struct entry *entry, uint64_t now_ms)
 {
+	assert(entry->tries <= TRIES);
 	if (entry->tries == TRIES) {
 		settle(discovery, entry, false, 0, now_ms);
 		return;
@@ -156,6 +161,7 @@ static void try_again(struct discovery *discovery, struct entry *entry, uint64_t
 void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client, const struct vb_gid *sgid,
 	const struct vb_gid *dgid, bool may_ask)
 {
+	assert(client < DISCOVERY_CLIENTS);
 	if (addresses_interface(dgid, now_ms)) {
 		discovery->answer(discovery->user, client, dgid, true, discovery->receive_buffer);
 		return;
@@ -180,10 +186,12 @@ void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client
 	entry->waiting[client / 64] |= 1ull << client % 64;
 	if (is_asked)
 		return;
+	assert(discovery->asking < ENTRIES);
 	entry->state = ASKING;
 	discovery->asking++;
 	entry->asked_by = client;
 	discovery->questions[client]++;
+	assert(discovery->questions[client] <= discovery->asking);
 	entry->sgid = *sgid;
 	entry->tries = 0;
 	entry->transaction_id = random_number();
@@ -192,6 +200,7 @@ void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client
 
 void discovery_forget_client(struct discovery *discovery, unsigned client)
 {
+	assert(client < DISCOVERY_CLIENTS);
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		struct entry *entry = &discovery->entries[i];
 		entry->waiting[client / 64] &= ~(1ull << client % 64);
@@ -216,6 +225,7 @@ int discovery_advance(struct discovery *discovery, uint64_t now_ms)
 		if (entry->state == ASKING && entry->due_ms < next)
 			next = entry->due_ms;
 	}
+	assert(discovery->asking == 0 || next != UINT64_MAX);
 	return next == UINT64_MAX ? -1 : next > now_ms ? (int)(next - now_ms) : 0;
 }
 

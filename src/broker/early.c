@@ -6,6 +6,8 @@
 
 bool early_hold(struct early *early, const struct qp1_mad *mad, uint64_t now, unsigned most)
 {
+	assert(early->count <= EARLY_MAX);
+	assert(mad->cm);
 	if (early->count >= most || early->count == EARLY_MAX)
 		return false;
 	unsigned i = early->count++;

@@ -7,6 +7,7 @@
  * exchange under way never waits for new requests. */
 #include <errno.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "broker/addresses.h"
 #include "broker/route.h"
 #include "broker/worker_state.h"
@@ -31,6 +32,7 @@ static void pass_requests_on(struct worker *worker, unsigned number)
 {
 	struct orphans_request request;
 	while (orphans_next_request(worker->orphans, number, &request)) {
+		assert(request.mad.cm == &request.cm);
 		relay_note_request(
 			worker->asked, RELAY_NOBODY, &request.mad.from, request.cm.local_id, request.cm.transaction_id);
 		pass_cm_mad(worker, &request.mad);
@@ -40,6 +42,7 @@ static void pass_requests_on(struct worker *worker, unsigned number)
 /* The client's process is gone: tells its peers, once. A peer that misses it learns it by its next request. */
 void worker_bid_farewell(struct worker *worker, unsigned number)
 {
+	assert(ports_count(worker->ports, number) == 0); /* else it would inherit its own requests */
 	pass_requests_on(worker, number);
 	struct vb_gid from, to;
 	uint8_t mad[VB_MAD_LENGTH];
@@ -69,6 +72,7 @@ void worker_send_mad(struct worker *worker, unsigned client, const struct vb_mes
 /* Passes a MAD to a client; it waits in the backlog while the process does not read. */
 static void pass(struct worker *worker, unsigned client, const struct vb_message *message)
 {
+	assert(worker->registry->clients[client].is_used);
 	backlog_pass(&worker->clients[client].backlog, worker->registry->clients[client].connection, message);
 }
 
@@ -76,6 +80,7 @@ static void pass(struct worker *worker, unsigned client, const struct vb_message
 static void pass_failure(struct worker *worker, unsigned client, const struct qp1_failure *failure)
 {
 	struct vb_message message = { .kind = VB_MESSAGE_FAILED, .gid = failure->to, .error = failure->error };
+	assert(qp1_is_final(failure->error));
 	memcpy(message.mad, failure->bytes, VB_MAD_LENGTH);
 	pass(worker, client, &message);
 }
@@ -279,6 +284,7 @@ static void serve_waiting(struct worker *worker, enum traffic_class class, unsig
 
 void worker_receive_mads(struct worker *worker)
 {
+	assert(!worker->is_orphaned);
 	struct qp1_mad mad;
 	const struct group *group = &worker->group;
 	const uint64_t now = vb_clock_ms();

@@ -78,6 +78,7 @@ static struct end *find_request(
 	struct orphans *orphans, uint32_t client, const struct vb_gid *remote, uint32_t remote_id)
 {
 	struct end *end = find_asked(orphans, client, remote, remote_id);
+	assert(!end || end->is_passive);
 	return end && !end->local_id ? end : NULL;
 }
 
@@ -93,16 +94,20 @@ static void copy_request(struct orphans_request *to, const struct qp1_mad *mad)
 
 static void keep(struct orphans *orphans, struct end *end, const struct qp1_mad *mad)
 {
+	assert(!end->request);
 	end->request = orphans->kept < ORPHANS_KEPT ? malloc(sizeof(*end->request)) : NULL;
 	if (!end->request)
 		return;
 	copy_request(end->request, mad);
 	vb_list_add_tail(&orphans->with_request, &end->by_request);
 	orphans->kept++;
+	assert(orphans->kept <= ORPHANS_KEPT);
 }
 
 static void let_go(struct orphans *orphans, struct end *end)
 {
+	assert((end->request != NULL) == vb_list_linked(&end->by_request));
+	assert(!end->request || orphans->kept > 0);
 	orphans->kept -= end->request != NULL;
 	vb_list_remove(&end->by_request);
 	free(end->request);
@@ -111,6 +116,7 @@ static void let_go(struct orphans *orphans, struct end *end)
 
 static void file_under(struct orphans *orphans, struct end *end, uint32_t local_id)
 {
+	assert(!vb_list_linked(&end->by_local));
 	end->local_id = local_id;
 	vb_list_add_tail(local_chain(orphans, end->client, local_id), &end->by_local);
 }
@@ -119,6 +125,7 @@ static void drop(struct orphans *orphans, struct end *end)
 {
 	if (!end)
 		return;
+	assert(vb_list_linked(&end->by_client));
 	assert(orphans->clients[end->client].count > 0);
 	if (--orphans->clients[end->client].count >= OWN) {
 		assert(orphans->beyond > 0);
@@ -153,6 +160,8 @@ static struct end *add(struct orphans *orphans, const struct end *like)
 	else
 		file_under(orphans, end, end->local_id);
 	orphans->clients[end->client].count++;
+	assert(orphans->clients[end->client].count <= OF_A_CLIENT);
+	assert(orphans->beyond <= OF_ALL);
 	return end;
 }
 
@@ -246,6 +255,7 @@ bool orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, co
 
 static void write_farewell(const struct end *end, uint8_t mad[VB_MAD_LENGTH])
 {
+	assert(end->local_id || end->is_passive);
 	struct vb_cm_message message = {
 		.local_id = end->local_id, .remote_id = end->remote_id, .transaction_id = end->transaction_id
 	};
@@ -266,6 +276,7 @@ bool orphans_next_request(struct orphans *orphans, uint32_t client, struct orpha
 		struct end *end = vb_container_of(node, struct end, by_request);
 		if (end->client != client)
 			continue;
+		assert(end->request);
 		copy_request(request, &end->request->mad);
 		drop(orphans, end);
 		return true;
@@ -281,6 +292,7 @@ bool orphans_next_farewell(
 	struct end *end = vb_container_of(orphans->clients[client].ends.next, struct end, by_client);
 	*from = end->local;
 	*to = end->remote;
+	assert(!end->request); /* those went first, to another client */
 	write_farewell(end, mad);
 	drop(orphans, end);
 	return true;
@@ -309,5 +321,7 @@ void orphans_destroy(struct orphans *orphans)
 	for (unsigned i = 0; orphans && i < REGISTRY_CLIENTS; i++)
 		vb_list_for_each_safe (node, &orphans->clients[i].ends)
 			drop(orphans, vb_container_of(node, struct end, by_client));
+	assert(!orphans || orphans->kept == 0);
+	assert(!orphans || orphans->beyond == 0);
 	free(orphans);
 }

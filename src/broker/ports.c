@@ -150,6 +150,7 @@ static int find_conflict(struct ports *ports, const struct port_binding *wanted)
 /* Searches from where the last search ended, at first from a random port, so that a port just given back rests. */
 static bool choose_port(struct ports *ports, struct port_binding *binding)
 {
+	assert(ports->next_free < FREE_COUNT);
 	bool is_shared = binding->is_shared;
 	bool is_found = false;
 	binding->is_shared = false; /* a free port has no other binding to share with */
@@ -178,6 +179,7 @@ int ports_bind(struct ports *ports, struct port_binding *binding)
 	int rc = binding->port ? find_conflict(ports, binding) : choose_port(ports, binding) ? 0 : -EADDRINUSE;
 	if (rc < 0)
 		return rc;
+	assert(binding->port != 0);
 	struct entry *entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return -ENOMEM;
@@ -186,6 +188,7 @@ int ports_bind(struct ports *ports, struct port_binding *binding)
 	vb_list_add_tail(number_bucket(ports, binding->client, binding->number), &entry->by_number);
 	vb_list_add_tail(&ports->clients[binding->client].entries, &entry->by_client);
 	ports->clients[binding->client].count++;
+	assert(ports->clients[binding->client].count <= PORTS_MAX);
 	return 0;
 }
 
@@ -209,6 +212,7 @@ int ports_listen(struct ports *ports, uint32_t client, uint32_t number, bool is_
 
 static void drop(struct ports *ports, struct entry *entry)
 {
+	assert(vb_list_linked(&entry->by_port));
 	vb_list_remove(&entry->by_port);
 	vb_list_remove(&entry->by_number);
 	vb_list_remove(&entry->by_client);
@@ -235,6 +239,7 @@ void ports_forget_client(struct ports *ports, uint32_t client)
 		return;
 	vb_list_for_each_safe (node, &ports->clients[client].entries)
 		drop(ports, vb_container_of(node, struct entry, by_client));
+	assert(ports->clients[client].count == 0);
 }
 
 /* ---- Listeners -------------------------------------------------------------------------------------------------- */
@@ -290,7 +295,9 @@ uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const str
 	}
 	if (!best)
 		return PORTS_NOBODY;
+	assert(best->found <= ports->found);
 	best->found = ++ports->found;
+	assert(best->is.client < REGISTRY_CLIENTS);
 	return best->is.client;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "base/invariant.h"
 #include "wire/icrc.h"
 #include "wire/opcode.h"
 #include "wire/packet.h"
@@ -93,6 +94,7 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 	};
 	uint8_t bytes[VB_MAX_HEADER_BYTES + QP1_MAX_LENGTH + VB_ICRC_LENGTH];
 	struct iovec io = { bytes, vb_mad_packet(&flow, qp1->psn++, mad, length, bytes) };
+	assert(io.iov_len <= sizeof(bytes));
 	union {
 		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 		struct cmsghdr align;
@@ -178,6 +180,7 @@ static void note_datagram(
 	arrival->flow.dst_port = VB_UDP_PORT;
 	if (has_destination && !(header->msg_flags & MSG_TRUNC))
 		arrival->length = got;
+	assert(arrival->length == 0 || arrival->segment > 0); /* next_mad goes forward */
 }
 
 /* False: nothing to read. */
@@ -199,6 +202,7 @@ static bool read_batch(struct qp1 *qp1, int fd, sa_family_t family)
 			.msg_control = control[i].bytes,
 			.msg_controllen = sizeof(control[i].bytes) };
 	}
+	assert(qp1->next == qp1->arrived);
 	qp1->arrived = qp1->next = 0;
 	int got;
 	do
@@ -239,6 +243,7 @@ static bool next_mad(struct arrival *arrival, struct qp1_mad *mad)
 			&arrival->flow, bytes, left < arrival->segment ? left : arrival->segment, &mad->length);
 		if (!mad->bytes)
 			continue;
+		assert(mad->length >= VB_MAD_LENGTH && mad->length <= QP1_MAX_LENGTH);
 		mad->from = arrival->flow.src;
 		mad->to = arrival->flow.dst;
 		mad->scope = arrival->scope;

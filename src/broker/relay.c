@@ -2,6 +2,7 @@
 #include "broker/relay.h"
 
 #include <string.h>
+#include "base/invariant.h"
 
 void relay_init(struct relay *relay)
 {
@@ -41,12 +42,14 @@ static void put(struct relay *relay, const struct relay_entry *entry)
 
 void relay_note(struct relay *relay, uint32_t client, const struct vb_gid *peer, uint64_t number)
 {
+	assert(client < RELAY_REFUSED);
 	put(relay, &(struct relay_entry){ .client = client + 1, .peer = *peer, .number = number });
 }
 
 uint32_t relay_find(const struct relay *relay, const struct vb_gid *peer, uint64_t number)
 {
 	const struct relay_entry *entry = find(relay, peer, number);
+	assert(!entry || entry->client != 0);
 	return entry && entry->client != RELAY_REFUSED + 1 ? entry->client - 1 : RELAY_NOBODY;
 }
 
@@ -58,6 +61,7 @@ void relay_note_request(
 	bool is_answered = client == RELAY_REFUSED;
 	if (!is_answered && relay_find_request(relay, peer, id, transaction, &is_answered) != client)
 		is_answered = false;
+	assert(client != RELAY_NOBODY || !is_answered);
 	put(relay, &(struct relay_entry){ .client = client + 1,
 			   .peer = *peer,
 			   .number = id,
@@ -67,6 +71,7 @@ void relay_note_request(
 
 void relay_note_answered(struct relay *relay, uint32_t client, const struct vb_gid *peer, uint32_t id)
 {
+	assert(client < RELAY_REFUSED);
 	const struct relay_entry *entry = find(relay, peer, id);
 	if (!entry || entry->client != client + 1)
 		return;
@@ -88,6 +93,7 @@ uint32_t relay_find_request(
 /* Entries hold a client's number plus one. */
 static void replace_all(struct relay *relay, uint32_t client, uint32_t by)
 {
+	assert(client < RELAY_REFUSED); /* entries that are free keep 0 */
 	for (unsigned i = 0; i < RELAY_SETS; i++)
 		for (unsigned way = 0; way < RELAY_WAYS; way++)
 			if (relay->entries[i][way].client == client + 1)

@@ -1,9 +1,12 @@
 /* See route.h. */
 #include "broker/route.h"
 
+#include "base/invariant.h"
+
 /* No listener: "invalid service ID" for a connection, "not supported" for a service ID resolution. */
 static struct route refuse(const struct vb_cm_message *request, enum route_verdict verdict)
 {
+	assert(request->kind == VB_CM_REQ || request->kind == VB_CM_SIDR_REQ);
 	struct route route = { .verdict = verdict };
 	struct vb_cm_message answer = { .transaction_id = request->transaction_id, .remote_id = request->local_id };
 	if (request->kind == VB_CM_REQ) {
@@ -46,6 +49,7 @@ static struct route to_client(uint32_t client)
 {
 	if (client == RELAY_NOBODY)
 		return (struct route){ .verdict = ROUTE_DROPPED };
+	assert(client < REGISTRY_CLIENTS);
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
 }
 
@@ -70,6 +74,7 @@ static struct route to_listener(
 struct route route_cm(
 	struct ports *ports, const struct registry *registry, const struct relay *asked, const struct qp1_mad *mad)
 {
+	assert(mad->cm);
 	const struct vb_cm_message *message = mad->cm;
 	if (message->kind == VB_CM_REQ)
 		return to_listener(ports, asked, mad, message->req.service_id);
@@ -108,6 +113,7 @@ static int asker_of(const struct relay *asking, const struct qp1_failure *failur
 
 int route_failure(const struct registry *registry, const struct relay *asking, const struct qp1_failure *failure)
 {
+	assert(failure->bytes);
 	struct vb_cm_message message;
 	if (!vb_cm_decode(&message, failure->bytes))
 		return asker_of(asking, failure);

@@ -109,7 +109,9 @@ static struct source *find_or_add(struct sources *sources, const struct vb_gid *
 
 void sources_prove(struct sources *sources, const struct vb_gid *gid, uint64_t now)
 {
-	find_or_add(sources, gid, true, now)->known_until = now + SOURCES_KNOWN_MS;
+	struct source *source = find_or_add(sources, gid, true, now);
+	assert(source);
+	source->known_until = now + SOURCES_KNOWN_MS;
 }
 
 bool sources_is_known(struct sources *sources, const struct vb_gid *gid, uint64_t now)
@@ -124,10 +126,12 @@ bool sources_is_known(struct sources *sources, const struct vb_gid *gid, uint64_
  * is empty. */
 static bool must_prove(struct sources *sources, struct source *source, uint64_t now)
 {
+	assert(sources->others.spent <= SOURCES_OTHERS_BURST * 1000);
 	if (sources->others.spent < SOURCES_OTHERS_BURST / 4 * 1000 ||
 		(source && source->asked_at && now < source->asked_at + SOURCES_ASK_AGAIN_MS) ||
 		!take(&sources->proofs, SOURCES_PROOFS_BURST, SOURCES_PROOFS_RATE, now))
 		return false;
+	assert(sources->proofs.spent <= SOURCES_PROOFS_BURST * 1000);
 	if (source)
 		source->asked_at = now;
 	return true;
@@ -137,6 +141,7 @@ enum sources_verdict sources_take_request(
 	struct sources *sources, const struct vb_gid *gid, uint64_t now, bool *must_ask)
 {
 	struct source *source = find_or_add(sources, gid, false, now);
+	assert(!source || source->requests.spent <= SOURCES_KNOWN_BURST * 1000);
 	*must_ask = false;
 	if (source && is_known(source, now))
 		return take(&source->requests, SOURCES_KNOWN_BURST, SOURCES_KNOWN_RATE, now) ? SOURCES_PASS
@@ -151,6 +156,8 @@ enum sources_verdict sources_take_request(
 enum sources_verdict sources_take_question(struct sources *sources, const struct vb_gid *gid, uint64_t now)
 {
 	struct source *source = find_or_add(sources, gid, false, now);
+	assert(!source || source->questions.spent <= SOURCES_QUESTION_BURST * 1000);
+	assert(sources->questions.spent <= SOURCES_QUESTIONS_BURST * 1000);
 	if (source && !take(&source->questions, SOURCES_QUESTION_BURST, SOURCES_QUESTION_RATE, now))
 		return SOURCES_DROP;
 	if (source && is_known(source, now))

@@ -55,6 +55,7 @@ static void emit_search(struct writer *w, const struct entry *entries, unsigned 
 		return;
 	}
 	unsigned half = count / 2;
+	assert(entries[half - 1].slot < entries[half].slot);
 	emit(w, JUMP(BPF_JGE, entries[half].slot, 0, 1));
 	unsigned far = w->length;
 	emit(w, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));

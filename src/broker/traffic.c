@@ -30,12 +30,14 @@ struct traffic {
 
 static void copy_mad(struct copy *copy, const struct qp1_mad *mad)
 {
+	assert(!mad->cm); /* a decoded message would not outlive the read */
 	copy->mad = *mad;
 	memcpy(copy->bytes, mad->bytes, VB_MAD_LENGTH);
 }
 
 void traffic_put(struct traffic *traffic, enum traffic_class class, const struct qp1_mad *mad)
 {
+	assert(traffic->classes[class].count <= TRAFFIC_WAITING);
 	unsigned at = traffic->classes[class].first + traffic->classes[class].count;
 	if (traffic->classes[class].count == TRAFFIC_WAITING)
 		return;
@@ -45,6 +47,7 @@ void traffic_put(struct traffic *traffic, enum traffic_class class, const struct
 
 bool traffic_take(struct traffic *traffic, enum traffic_class class, struct qp1_mad *mad)
 {
+	assert(class < TRAFFIC_CLASSES);
 	const struct copy *copy = &traffic->classes[class].waiting[traffic->classes[class].first];
 	if (traffic->classes[class].count == 0)
 		return false;
