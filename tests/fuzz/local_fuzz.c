@@ -113,7 +113,7 @@ static uint32_t some_length(void)
 static uint8_t some_opcode(const struct vb_qp *qp)
 {
 	uint8_t opcode = (uint8_t)take(1);
-	return opcode < 230 ? (uint8_t)(qp->transport | (opcode % 0x20)) : (uint8_t)take(1);
+	return opcode < 230 ? (uint8_t)(qp->service | (opcode % 0x20)) : (uint8_t)take(1);
 }
 
 static void place_payload(struct vb_descriptor *request)
