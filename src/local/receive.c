@@ -36,7 +36,10 @@ static struct vb_qp *find_target(struct vb_neighbour *neighbour, const struct vb
 		vb_count(neighbour->lane, VB_DROP_QP_STATE, 1);
 		return NULL;
 	}
-	if (!qp->peer || qp->peer->neighbour != neighbour || qp->attr.dest_qpn != descriptor->src_qpn) {
+	bool is_from_peer = qp->peer && qp->peer->neighbour == neighbour && qp->attr.dest_qpn == descriptor->src_qpn;
+	/* A message from where the peer was before (SQD allows a new address) is pulled to its end. */
+	bool pulls_from_another = qp->local->pulls && qp->local->pulls != neighbour;
+	if (!is_from_peer || pulls_from_another) {
 		vb_count(neighbour->lane, VB_DROP_ADDRESS, 1);
 		return NULL;
 	}
@@ -133,6 +136,11 @@ static void receive_connected(struct vb_neighbour *neighbour, const struct vb_de
 	call.before = 0;
 	call.now = now;
 	note_heard(neighbour, call.qp, descriptor, now);
+	if (vb_state(call.qp) == VB_QPS_ERR) { /* its receives are flushed: nothing more of the peer's happens */
+		vb_count(neighbour->lane, VB_DROP_QP_STATE, 1);
+		vb_local_say_absent(neighbour, descriptor);
+		return;
+	}
 	execute(&call, heap);
 }
 

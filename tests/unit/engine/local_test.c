@@ -689,6 +689,63 @@ static void loss__fails_what_is_under_way_alone(void **state)
 	}
 }
 
+/* An ack that comes with a request may end the QP, here by a completion that is lost: then the request is not executed,
+ * and not acknowledged. */
+static void end__by_an_ack_leaves_the_request_that_brings_it(void **state)
+{
+	struct pair *p = open_filled(0);
+	assert_int_equal(vb_cq_resize(p->side[1].cq, 1), 0);
+	pair_post(p, 1, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+	pair_settle(p); /* its CQ is full */
+	pair_post(p, 1, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+	pair_send(p, 1);
+	pair_take_descriptors(p, 0, PAIR_RING);
+	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+	pair_send(p, 0);
+	pair_take_descriptors(p, 1, PAIR_RING);
+	assert_int_equal(vb_qp_state(p->side[1].qp), VB_QPS_ERR);
+	assert_int_equal(word_at(p, 1, PLACE), 0);
+	pair_send(p, 1);
+	pair_take_answers(p, 0);
+	assert_true(vb_cq_is_empty(p->side[0].cq));
+	pair_close(p);
+}
+
+/* SQD allows a new address, also while a message from the peer at the old one is pulled: that ends first. */
+static void pull__from_where_the_peer_was_ends_first(void **state)
+{
+	struct pair *p = pair_open(VB_QP_UC, true, LENDS);
+	struct pair_side *side = &p->side[1];
+	struct vb_gid far = vb_gid_from_ipv4(10, 0, 0, 9);
+	struct vb_qp_attr attr = { .state = VB_QPS_SQD, .av = { .sgid = side->gid, .dgid = far } };
+	struct vb_local_heap none = { 0 };
+	struct vb_answer answers[4];
+	struct vb_local_room room = { .answers = answers, .answer_max = 4 };
+	struct vb_neighbour another;
+	fill(p, 0, SOURCE, LONG);
+	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, LONG, PLACE);
+	pair_send(p, 0);
+	struct vb_descriptor request = p->side[0].out.descriptors[0];
+	pair_take_descriptors(p, 1, PAIR_RING);
+	assert_ptr_equal(side->other.puller, side->qp);
+
+	vb_neighbour_init(&another, side->lane, 1, LENDS);
+	assert_int_equal(vb_lane_set_neighbour(side->lane, &far, 1, &another), 0);
+	assert_int_equal(vb_qp_modify(side->qp, &attr, VB_QP_STATE, p->now), 0);
+	assert_int_equal(vb_qp_modify(side->qp, &attr, VB_QP_AV, p->now), 0);
+	assert_int_equal(vb_local_receive(&another, &request, 1, &none, &room, p->now), 1);
+	assert_null(another.puller);
+	assert_int_equal(room.answer_count, 1);
+	assert_int_equal(answers[0].kind, VB_ANSWER_ABSENT);
+	pair_check(p);
+	assert_true(pair_pull(p, 1));
+	assert_null(side->other.puller);
+	assert_arrived(p, LONG);
+	vb_local_lost(&another, p->now);
+	assert_int_equal(vb_lane_set_neighbour(side->lane, &far, 1, NULL), 0);
+	pair_close(p);
+}
+
 /* ---- Lives ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t count_removals(struct vb_lives *lives)
@@ -820,6 +877,8 @@ int main(void)
 		cmocka_unit_test(post__of_who_has_the_lane_is_for_one_neighbour),
 		cmocka_unit_test(drain__waits_for_answers),
 		cmocka_unit_test(loss__fails_what_is_under_way_alone),
+		cmocka_unit_test(end__by_an_ack_leaves_the_request_that_brings_it),
+		cmocka_unit_test(pull__from_where_the_peer_was_ends_first),
 		cmocka_unit_test(removals__are_counted),
 		cmocka_unit_test(refusal__for_an_unknown_reason_makes_no_sense),
 		cmocka_unit_test(nonsense__harms_nobody_else),
