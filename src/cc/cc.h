@@ -86,11 +86,12 @@ struct vb_cc_config {
 };
 
 struct vb_cc {
-	/* The algorithm's answer. The first two are read for each packet. */
-	uint64_t rate;                   /* bytes a second, as the holder counts those of packets; 0 = not paced */
-	uint32_t window_bytes;           /* outstanding bytes allowed */
-	uint32_t min_window, max_window; /* set by the holder */
+	/* The algorithm's answer. Each packet looks at the first two, and at the algorithm. */
+	uint64_t rate;         /* bytes a second, as the holder counts those of packets; 0 = not paced */
+	uint32_t window_bytes; /* outstanding bytes allowed */
+	uint32_t min_window;   /* set by the holder, as is max_window */
 	const struct vb_cc_algorithm *algorithm; /* NULL: none is running */
+	uint32_t max_window;
 	/* The algorithm's own. */
 	void *large_state; /* for algorithms whose state is larger than `state` */
 	_Alignas(uint64_t) unsigned char state[32];

@@ -19,12 +19,12 @@ enum { INDEX_SHIFT = 32, LIFE_SHIFT = 48 };
 
 void vb_handed_out_disown(struct vb_qp *qp)
 {
-	uint64_t life = ++qp->lane->handed_out.lives;
+	uint64_t life = ++qp->lane->lives;
 
 	qp->cookie = life << LIFE_SHIFT | (uint64_t)(qp->qpn & 0xffff) << INDEX_SHIFT;
 	/* Before any completion says that its bytes are the program's again. */
-	if (qp->lane->handed_out.published) {
-		atomic_store(&qp->lane->handed_out.published->lives[qp->qpn & 0xffff], (uint16_t)life);
+	if (qp->lane->published) {
+		atomic_store(&qp->lane->published->lives[qp->qpn & 0xffff], (uint16_t)life);
 		atomic_thread_fence(memory_order_seq_cst);
 	}
 	assert(vb_handed_out_life(qp) == (uint16_t)life);
@@ -93,5 +93,5 @@ bool vb_lane_is_back(const struct vb_lane *lane, uint32_t mark)
 
 void vb_lane_publish_lives(struct vb_lane *lane, struct vb_lives *lives)
 {
-	lane->handed_out.published = lives;
+	lane->published = lives;
 }

@@ -11,11 +11,9 @@ struct vb_lives;
 /* Packets at the port, in two generations: those of the younger one are counted apart while the older one's come back.
  * So whoever must wait for what is out now does not wait for what leaves meanwhile. */
 struct vb_handed_out {
-	uint32_t generation;        /* of what is handed out now; its lowest bit is in the cookies */
-	uint32_t wanted;            /* the newest generation that somebody waits for */
-	unsigned counts[2];         /* by that bit */
-	struct vb_lives *published; /* for other processes; or NULL */
-	uint16_t lives;             /* of QPs, counted up whenever what one has at the port concerns it no more */
+	uint32_t generation; /* of what is handed out now; its lowest bit is in the cookies */
+	uint32_t wanted;     /* the newest generation that somebody waits for */
+	unsigned counts[2];  /* by that bit */
 };
 
 /* Packets of qp at the port concern it no more: receipts of it say nothing but that its bytes are free. */

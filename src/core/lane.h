@@ -3,6 +3,7 @@
 #define VB_CORE_LANE_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include "base/list.h"
 #include "base/timers.h"
 #include "core/counters.h"
@@ -10,6 +11,7 @@
 #include "core/objects.h"
 
 struct vb_peer;
+struct vb_lives;
 
 /* QPs of a lane that has few. */
 #define VB_LANE_FEW 4
@@ -17,7 +19,7 @@ struct vb_peer;
 #define VB_LANE_PLACES 65536
 
 struct vb_lane {
-	/* Each packet looks at these, whatever it is: the first line leads to its QP. */
+	/* Three lines that each packet looks at, whatever it is: the first leads to its QP. */
 	_Alignas(64) vb_time now; /* of the call in progress: what completions are stamped with */
 	/* QPs by the low bits of their numbers, of which those that there are have different ones. At least twice as
 	 * many places as QPs, up to one for each index. */
@@ -29,21 +31,23 @@ struct vb_lane {
 	struct vb_list failing; /* QPs that are to be stopped and flushed; empty between calls */
 	struct vb_timers timers;
 	struct vb_handed_out handed_out;
-	struct vb_list watched;            /* neighbours that UD's datagrams wait for, by when they are deaf */
-	_Atomic(struct vb_qp *) doorbells; /* stack of QPs that rang */
-	_Atomic(struct vb_qp *) flushes;   /* and of those in ERR that were given a receive */
+	_Atomic(struct vb_qp *) doorbells;            /* stack of QPs that rang */
+	_Atomic(struct vb_qp *) flushes;              /* and of those in ERR that were given a receive */
+	vb_time patience, ack_timeout, least_silence; /* of its configuration (roce/lane_config.h) */
+	struct vb_list watched; /* neighbours that UD's datagrams wait for, by when they are deaf */
+	struct vb_list leaving; /* QPs that are gone but for their memory */
 	uint64_t counters[VB_COUNTER_COUNT];
 
-	/* Of its configuration (roce/lane_config.h). */
+	/* Of its configuration, too. */
 	uint32_t first_index, index_count;
-	vb_time patience, ack_timeout, least_silence;
 	uint8_t slot;
 	bool meets_neighbours;
 
 	bool has_neighbours; /* or had */
 	uint32_t next_index;
 	struct vb_list notices;
-	struct vb_list leaving; /* QPs that are gone but for their memory */
+	struct vb_lives *published; /* lives of QPs, for other processes; or NULL */
+	uint16_t lives;             /* of QPs, counted up whenever what one has at the port concerns it no more */
 	struct vb_peer **peers;
 	uint32_t peer_buckets, peer_count;
 	struct vb_list wishes;       /* peers that the holder is to look for among its neighbours */
@@ -51,6 +55,8 @@ struct vb_lane {
 	struct vb_list datagram_qps;
 	atomic_bool sends_datagrams; /* it has QPs of UD, or had */
 };
+
+_Static_assert(offsetof(struct vb_lane, leaving.prev) == 192, "three lines");
 
 static inline void vb_count(struct vb_lane *lane, enum vb_counter counter, uint64_t n)
 {

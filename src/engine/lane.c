@@ -92,6 +92,16 @@ int vb_lane_set_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_
 	return 0;
 }
 
+/* The lines of a lane and of its wire part that each packet looks at. */
+void vb_lane_prefetch_own(const struct vb_lane *lane)
+{
+	const struct vb_roce_lane *roce = vb_roce_lane(lane);
+	const void *lines[] = { lane, &lane->ready.prev, &lane->doorbells, &lane->counters[VB_RX_PACKETS],
+		&roce->replies, &roce->holder, &roce->answer };
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		__builtin_prefetch(lines[i], 1);
+}
+
 /* Lines that a packet of a connection looks at, of either side: each line by itself, for the processor does not guess
  * them. The lane's own first line is read here and now. */
 void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn)

@@ -76,8 +76,9 @@ void vb_lane_destroy(struct vb_lane *lane);                                     
 
 void vb_lane_advance(struct vb_lane *lane, vb_time now); /* [lane] */
 /* A packet of that QP comes, or leaves, soon: what it looks at is fetched meanwhile. A hint, of a QP that may be gone.
- * It reads the lane's first line, for which a holder of many asks before (__builtin_prefetch(lane)). [lane] */
+ * It reads the lane's first line, for which a holder of many asks before (vb_lane_prefetch_own). [lane] */
 void vb_lane_prefetch(const struct vb_lane *lane, uint32_t qpn);
+void vb_lane_prefetch_own(const struct vb_lane *lane); /* what packets look at of the lane itself [any] */
 
 /* Fills batch with at most budget packets (<= VB_BATCH_PACKETS), consecutive ones of one QP together, and returns how
  * many; 0 when there is nothing to send now. The batch and every av are the holder's until it next calls the lane: a

@@ -129,7 +129,7 @@ void vb_qp_free(struct vb_qp *qp)
 	free(qp->target.srq_copy);
 	vb_roce_qp_deinit(qp);
 	free(qp->counts);
-	free(qp);
+	free(vb_container_of(qp, struct vb_whole_qp, roce.qp));
 }
 
 /* Holds what may not go before the QP does. */

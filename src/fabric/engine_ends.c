@@ -15,7 +15,6 @@
 /* The wire bytes of a middle packet beside its payload: preamble and gap, Ethernet's header and FCS, IPv4, UDP, BTH,
  * ICRC. */
 #define ETHERNET_OVERHEAD (8 + 12 + 14 + 4 + 20 + 8 + 12 + 4)
-#define LANE_LINES        6 /* of struct vb_lane that each packet uses: core/lane.h */
 /* In generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
  * for marked acks. */
 #define QUIET_TURNS 3
@@ -492,8 +491,7 @@ static void take_completions(struct shard *shard, const struct endpoint *endpoin
 
 static void ask(const struct endpoint *endpoint)
 {
-	for (unsigned line = 0; line < LANE_LINES; line++)
-		__builtin_prefetch((const char *)endpoint->engine.lane + 64 * line, 1);
+	vb_lane_prefetch_own(endpoint->engine.lane);
 	__builtin_prefetch(endpoint->engine.cq);
 }
 

@@ -34,10 +34,10 @@ struct vb_qp;
 #define VB_ECHO_WINDOW    131072
 
 struct vb_allowance {
-	uint64_t limit, used;   /* bytes */
-	struct vb_list waiting; /* QPs, by flight.link */
-	struct vb_qp *turn;     /* was woken, is scheduled, and goes first; NULL: nobody */
+	uint64_t limit, used; /* bytes */
+	struct vb_qp *turn;   /* was woken, is scheduled, and goes first; NULL: nobody */
 	bool is_turn_used;
+	struct vb_list waiting; /* QPs, by their wait_link */
 };
 
 /* A QP's part. */

@@ -44,6 +44,15 @@ struct vb_cnp_policy {
 };
 
 struct vb_lane_config {
+	/* Each packet looks at these, up to the interval of CNPs. */
+	vb_time ack_delay;   /* how long an ack for a small message waits for data to leave before it */
+	uint32_t turn_bytes; /* that a QP may send before the next one: what travels as one; 0 = 65536 */
+	/* Where a NIC is not like a process behind sockets: more of that below. */
+	struct vb_ack_policy acks;
+	bool replies_first; /* acks, NAKs and CNPs leave before any QP's data; else an urgent one in its QP's turn */
+	bool never_probes;  /* the ack timeout alone finds lost tails */
+	struct vb_cnp_policy cnps;
+
 	uint64_t seed; /* of QPNs' first index, nothing else */
 	uint8_t slot;  /* top 8 bits of every QPN of this lane; 1 .. 255 */
 	/* The low 16 bits are of these, which no other lane has that publishes the lives of its QPs at the same place
@@ -59,16 +68,11 @@ struct vb_lane_config {
 	/* Silence of a peer that has lost nothing before it is probed, about what a process waits for its core. Below
 	 * 1 ms: no more than of any other. */
 	vb_time patience;
-	uint32_t turn_bytes;   /* that a QP may send before the next one: what travels as one; 0 = 65536 */
-	vb_time ack_delay;     /* how long an ack for a small message waits for data to leave before it */
 	bool tells_silence;    /* the holder hears of VB_EVENT_QP_SILENT */
 	bool meets_neighbours; /* the holder takes and answers vb_lane_next_wish; something is kept of each peer, then
 				*/
 
-	/* Where a NIC is not like a process behind sockets. */
-	struct vb_ack_policy acks;
-	bool replies_first; /* acks, NAKs and CNPs leave before any QP's data; else an urgent one in its QP's turn */
-	struct vb_cnp_policy cnps;
+	/* Where a NIC is not like a process behind sockets, too. */
 	uint32_t packet_overhead; /* bytes that a packet costs a window beside its payload; 0 = 256, VB_NONE, up to
 				     65535 */
 	uint32_t rate_overhead;   /* bytes that a rate counts of a packet beside its payload; 0 = as from BTH to ICRC */
@@ -78,7 +82,6 @@ struct vb_lane_config {
 	bool rate_in_whole_ns; /* so long a packet waits for the one before it; what is beyond is cut off */
 	vb_time ack_timeout;   /* of QPs that have one; 0 = what their code says, 4.096 us * 2^code */
 	vb_time probe_after;   /* the least silence before a tail probe, and so of all that is probed for; 0 = 1 ms */
-	bool never_probes;     /* the ack timeout alone finds lost tails */
 	/* Go-back-0, as NICs had it once: a message of which a packet is missing begins again, at both ends. To be
 	 * held against go-back-N: there is no live adapter that does so. */
 	bool restarts_messages;

@@ -1,4 +1,4 @@
-/* The wire transport's part of a lane, of a QP and of a peer, each behind core's. */
+/* The wire transport's part of a lane, of a QP and of a peer, each beside core's. */
 #ifndef VB_ROCE_ROCE_H
 #define VB_ROCE_ROCE_H
 
@@ -18,14 +18,14 @@ struct vb_echo_reply;
 
 #define VB_LANE_CLASSES 8 /* that a wire tells apart */
 
+/* What packets look at lies before core's part, which begins with what they look at there: few pages. */
 struct vb_roce_qp {
-	struct vb_qp qp;
-
 	/* Sending and acknowledgements look at these. */
 	_Alignas(VB_CACHE_LINE) struct vb_recovery recovery;
 	uint32_t since_ackreq; /* bytes */
 	uint32_t ask_every;    /* bytes of a message, as windows count them: then a packet asks for an ack */
 	struct vb_echo *echo;  /* UC, UD: made when first needed */
+	uint64_t last_frame;   /* of the lane's, that a raw QP was given */
 	_Alignas(VB_CACHE_LINE) struct vb_responses responses;
 	_Alignas(VB_CACHE_LINE) struct vb_flight flight; /* what lies between una_psn and next_psn */
 	uint16_t overhead;                               /* what a packet costs a window beside its payload */
@@ -33,13 +33,19 @@ struct vb_roce_qp {
 	struct vb_list ack_link;
 	struct vb_congestion congestion;
 
-	/* No packet looks at the rest. */
+	/* No packet looks at these. */
 	struct vb_cnp_clock cnp_clock;
 	struct vb_roce_peer *destination; /* its address, where CNPs are counted by that */
 	struct vb_list mcast;             /* of struct vb_mcast_attachment */
 	struct vb_spread_table *spread;   /* of a raw QP that has no receives of its own: steering.c */
-	uint64_t last_frame;              /* of the lane's, that the QP was given */
+
+	struct vb_qp qp;
 };
+
+_Static_assert(offsetof(struct vb_roce_qp, responses) == VB_CACHE_LINE, "one line");
+_Static_assert(
+	offsetof(struct vb_roce_qp, congestion.cc.algorithm) < offsetof(struct vb_roce_qp, flight) + VB_CACHE_LINE,
+	"the line of the flight");
 
 struct vb_roce_peer {
 	struct vb_peer peer;
@@ -50,23 +56,25 @@ struct vb_roce_peer {
 struct vb_roce_lane {
 	struct vb_lane lane;
 
-	/* Each packet looks at these. */
-	_Alignas(VB_CACHE_LINE)
-		uint64_t holder;       /* what the packet that is being received is to whoever holds the lane */
-	struct vb_list replies;        /* QPs with an ack that does not wait, or a CNP, where those come first */
+	/* Three lines that each packet looks at. */
+	_Alignas(VB_CACHE_LINE) struct vb_list
+		replies;               /* QPs with an ack that does not wait, or a CNP, where those come first */
 	struct vb_list acks;           /* QPs with an ack held back, by deadline */
+	struct vb_list raw_ready;      /* raw packet QPs with frames to send */
 	uint32_t echo_next, echo_tail; /* free running: next to send, next free */
 	bool is_marked;                /* what is being received carries Congestion Experienced */
 	bool acks_forced;
 	bool was_full; /* the last batch had no room left: acks that are due go first in the next */
 	bool replies_held;
 	uint8_t classes_held; /* vb_lane_hold */
+	/* The second. */
+	uint64_t holder; /* what the packet that is being received is to whoever holds the lane */
 	struct vb_timers congestion_timers;
-	struct vb_deadline answer; /* vb_lane_awaits_answer */
-	struct vb_list raw_ready;  /* raw packet QPs with frames to send */
 	struct vb_allowance reads; /* bytes of READ responses asked for: what our receive buffer can take */
-
+	/* The third, with what packets look at of the configuration. */
+	_Alignas(VB_CACHE_LINE) struct vb_deadline answer; /* vb_lane_awaits_answer */
 	struct vb_lane_config config;
+
 	/* QPs that would be ready, by traffic class; empty where that is not held */
 	struct vb_list held[VB_LANE_CLASSES];
 	uint64_t frames;      /* received, ever */
@@ -76,10 +84,17 @@ struct vb_roce_lane {
 	struct vb_echo_reply *echo_replies; /* ring of VB_ECHO_REPLIES, made at first use */
 };
 
+_Static_assert(
+	offsetof(struct vb_roce_lane, reads.waiting) <= offsetof(struct vb_roce_lane, replies) + 2 * VB_CACHE_LINE,
+	"two lines");
+_Static_assert(
+	offsetof(struct vb_roce_lane, config.cnps.interval) <= offsetof(struct vb_roce_lane, answer) + VB_CACHE_LINE,
+	"one line");
+
 /* All QPs, lanes and peers are made with these parts. */
 static inline struct vb_roce_qp *vb_roce(const struct vb_qp *qp)
 {
-	return (struct vb_roce_qp *)qp;
+	return vb_container_of(qp, struct vb_roce_qp, qp);
 }
 
 static inline struct vb_roce_lane *vb_roce_lane(const struct vb_lane *lane)
