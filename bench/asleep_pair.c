@@ -1,9 +1,9 @@
-/* What two processes can do at best that sleep while there is nothing to do, each on a core of its own: wake each
- * other by an eventfd on which the other sleeps in epoll, and copy by process_vm_readv. Figures of the machine, not of
- * Verbena: what event mode is measured against. Usage: asleep_pair CORE CORE. Prints
- *   wake_us=N    from the bell until what the sleeper then stores is seen, the median
- *   cpu=N        CPU seconds of both for each GB in messages of 1 MiB, one copy each, of which every 64th is rung for
- *   calls=N      and system calls, of which 954 copy */
+/* The best that two sleeping processes can do, each on a core of its own: they wake each other by an eventfd in epoll,
+ * and copy by process_vm_readv. These are figures of the machine, not of Verbena; event mode is measured against them.
+ * Usage: asleep_pair CORE CORE. Prints
+ *   wake_us=N from the bell until what the sleeper then stores is seen, the median
+ *   cpu=N CPU seconds of both for each GB in messages of 1 MiB, one copy each, of which every 64th is rung for
+ *   calls=N and system calls, of which 954 copy */
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 /* engine_bench [SECONDS [ROW]]: nanoseconds of engine per packet, without sockets: two lanes back to back, packets
  * handed over by pointer, or descriptors, as on one host; and 1,024 adapters in turn, a packet at a time, as in a
- * fabric, where what each remembers is cold. A packet costs its sender and its receiver, and its share of the acks;
- * all of it is counted, and in the fabric each ack as a packet. What is said is CPU time of the best slice of some
- * milliseconds: what else runs on the machine takes from all the others. Also the memory of an idle connected RC QP.
- * One line for each measurement, or that of one row alone; compare.py runs two builds turn about. */
+ * fabric, where each adapter's state is cold. The cost of a packet is that of its sender, its receiver and its share of
+ * the acks; in the fabric each ack counts as a packet. The figure is the CPU time of the best slice of some
+ * milliseconds, since other programs slow all other slices. Also the memory of an idle connected RC QP. One line for
+ * each measurement, or that of one row alone; compare.py runs two builds turn about. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* What threads of one process get done beside each other. Each makes a CQ and two QPs that are connected to each
- * other, and drives both ends: SENDs of 8 bytes, some under way at any time, polled at both. One thread and all of
- * them take turns, so that the machine's moods meet both. Only the public verbs ABI.
+/* The throughput of several threads of one process. Each makes a CQ and two QPs that are connected to each other, and
+ * drives both ends: SENDs of 8 bytes, some under way at any time, polled at both. Rounds of one thread and of all
+ * threads alternate, so that noise of the machine affects both. Only the public verbs ABI.
  *
  *   lane_pairs DEVICE GID-INDEX THREADS MS ROUNDS [thread|domain|one]
- *     thread  each makes its own CQ        domain  the first makes all, each pair in a thread domain of its own
- *     one     the first makes all CQs
+ *     thread each makes its own CQ domain the first makes all, each pair in a thread domain of its own
+ *     one the first makes all CQs
  *   one_mps=N all_mps=N ratio=N, medians of the rounds: messages a second of one thread, of all, and what the latter
  *   is of it */
 #include <errno.h>

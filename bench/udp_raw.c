@@ -1,11 +1,11 @@
-/* What bare UDP sockets get done, with the options (port/receive_socket.h), datagrams and calls of our port and
- * nothing else: no checksum of ours, no queue pair, no window but one that keeps the receive buffer from running over.
- * What the wire is held against.
+/* The throughput and latency of bare UDP sockets, with the options (port/receive_socket.h), datagrams and calls of our
+ * port and nothing else: no checksum of ours, no queue pair, no window but one that keeps the receive buffer from
+ * running over. The wire is measured against them.
  *
- *   udp_raw serve PORT                     says "serving", answers until a client says that it has ended
- *   udp_raw stream ADDRESS PORT MS         gbps=N lost=N: trains of 15 packets of 4 KiB, payloads where they lie in 1
+ *   udp_raw serve PORT says "serving", answers until a client says that it has ended
+ *   udp_raw stream ADDRESS PORT MS gbps=N lost=N: trains of 15 packets of 4 KiB, payloads where they lie in 1
  *   MiB
- *   udp_raw pingpong ADDRESS PORT ROUNDS   p50_us=N p99_us=N, one way: 44 bytes there and back, both ends polling */
+ *   udp_raw pingpong ADDRESS PORT ROUNDS p50_us=N p99_us=N, one way: 44 bytes there and back, both ends polling */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/udp.h>
