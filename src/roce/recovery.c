@@ -45,15 +45,6 @@ struct vb_deadline vb_recovery_deadline(const struct vb_qp *qp)
 	return vb_deadline_earlier(probe_due(qp), vb_retry_ack_timeout(qp, qp->requester.progress_at));
 }
 
-void vb_recovery_reset(struct vb_qp *qp)
-{
-	struct vb_recovery *re = &vb_roce(qp)->recovery;
-	re->is_recovering = re->is_timing = re->was_probed = false;
-	re->probe = re->probed = VB_PROBE_NONE;
-	re->srtt = 0;
-	assert(!re->is_timing);
-}
-
 /* The first packet is timed: also where it is lost, and another is timed when it is acknowledged. */
 static void note_begun(struct vb_tally *tally, vb_time now)
 {

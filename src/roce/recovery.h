@@ -24,7 +24,6 @@ struct vb_recovery {
 };
 
 void vb_recovery_check(const struct vb_qp *qp);
-void vb_recovery_reset(struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
 /* psn and what is before it is acknowledged, which congestion control is told, with the round trip if that was
  * measured.

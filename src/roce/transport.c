@@ -30,6 +30,14 @@ void vb_roce_qp_deinit(struct vb_qp *qp)
 	free(vb_roce(qp)->spread);
 }
 
+static void forget_requests(struct vb_roce_qp *roce)
+{
+	free(roce->echo);
+	roce->echo = NULL;
+	roce->since_ackreq = 0;
+	memset(&roce->recovery, 0, sizeof(roce->recovery));
+}
+
 int vb_roce_requests_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);
@@ -37,10 +45,7 @@ int vb_roce_requests_reset(struct vb_qp *qp, vb_time now)
 	int error = vb_congestion_start(qp, now);
 	if (error)
 		return error;
-	free(roce->echo);
-	roce->echo = NULL;
-	roce->since_ackreq = 0;
-	memset(&roce->recovery, 0, sizeof(roce->recovery));
+	forget_requests(roce);
 	return 0;
 }
 
@@ -87,10 +92,7 @@ void vb_roce_forget(struct vb_qp *qp)
 void vb_roce_clear(struct vb_qp *qp)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);
-	free(roce->echo);
-	roce->echo = NULL;
-	roce->since_ackreq = 0;
-	memset(&roce->recovery, 0, sizeof(roce->recovery));
+	forget_requests(roce);
 	vb_responses_reset(qp);
 }
 
