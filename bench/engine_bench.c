@@ -28,7 +28,7 @@ struct end {
 	uint8_t *memory;
 	struct vb_gid gid;
 	uint8_t slot;
-	struct vb_neighbour other; /* of rows by descriptors */
+	struct vb_local_peer other; /* of rows by descriptors */
 };
 
 /* What one line measures: messages of length bytes of op. */
@@ -164,7 +164,7 @@ static bool carry(struct end *from, struct end *to)
 	}
 	if (n) {
 		vb_lane_receive(to->lane, &path, train, n, now);
-		vb_lane_transmit_done(from->lane, batch.receipts, n, now);
+		vb_lane_transmit_done(from->lane, batch.completions, n, now);
 	}
 	packets += n;
 	return n > 0;
@@ -258,10 +258,10 @@ static void take_slice(struct end *a, struct end *b, const struct row *row, doub
 		*message_ns = (double)elapsed / (double)messages;
 }
 
-static void be_neighbours(struct end *a, struct end *b)
+static void be_local_peers(struct end *a, struct end *b)
 {
-	vb_neighbour_init(&a->other, a->lane, b->slot, 0);
-	must(vb_lane_set_neighbour(a->lane, &b->gid, b->slot, &a->other), "neighbour");
+	vb_local_peer_init(&a->other, a->lane, b->slot, 0);
+	must(vb_lane_set_local_peer(a->lane, &b->gid, b->slot, &a->other), "local peer");
 }
 
 static void measure(const struct row *row, double seconds)
@@ -274,8 +274,8 @@ static void measure(const struct row *row, double seconds)
 	vb_lane_set_peer(a.lane, &b.gid, &facts);
 	vb_lane_set_peer(b.lane, &a.gid, &facts);
 	if (row->is_local) {
-		be_neighbours(&a, &b);
-		be_neighbours(&b, &a);
+		be_local_peers(&a, &b);
+		be_local_peers(&b, &a);
 	}
 	a.qp = create_qp(&a, DEPTH);
 	b.qp = create_qp(&b, DEPTH);
@@ -304,7 +304,7 @@ static void open_endpoint(struct endpoint *endpoint, uint32_t n)
 	struct vb_nic_config nic = { .seed = n, .mtu = 4096 };
 	struct vb_lane_config lane = { .seed = n,
 		.slot = 1,
-		.stranger_allowance = VB_UNLIMITED,
+		.unknown_peer_allowance = VB_UNLIMITED,
 		.cc.algorithm = &vb_cc_none,
 		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = 1, .by_count_alone = true },
 		.packet_overhead = VB_NONE,
@@ -340,7 +340,7 @@ static void pull(struct endpoint *endpoint)
 	if (!endpoint->is_on_way)
 		return;
 	endpoint->packet = batch.out[0].packet;
-	vb_lane_transmit_done(lane, batch.receipts, 1, now);
+	vb_lane_transmit_done(lane, batch.completions, 1, now);
 	packets++;
 }
 

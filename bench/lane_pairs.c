@@ -51,7 +51,7 @@ static void check(bool is_good, const char *what)
 	exit(1);
 }
 
-/* ---- Setting up ------------------------------------------------------------------------------------------------- */
+/* ---- Setting up -------------------------------------------------------------------------------------------------- */
 
 static void open_device(const char *name)
 {
@@ -157,7 +157,7 @@ static void make(struct worker *w, bool in_domain)
 	w->is_made = true;
 }
 
-/* ---- Measuring -------------------------------------------------------------------------------------------------- */
+/* ---- Measuring --------------------------------------------------------------------------------------------------- */
 
 /* A list, whose last one is signalled. */
 static void post_sends(const struct worker *w)

@@ -102,7 +102,7 @@ static void hear(void *bytes, size_t length)
 	check(recv(end.peer, bytes, length, MSG_WAITALL) == (ssize_t)length, "hearing the other end");
 }
 
-/* ---- Setting up ------------------------------------------------------------------------------------------------- */
+/* ---- Setting up -------------------------------------------------------------------------------------------------- */
 
 static void run_on(int core)
 {
@@ -216,7 +216,7 @@ static void tear_down(void)
 		"tearing down");
 }
 
-/* ---- What an end does ------------------------------------------------------------------------------------------- */
+/* ---- What an end does -------------------------------------------------------------------------------------------- */
 
 static void post_of(enum ibv_wr_opcode opcode, uint64_t address, uint32_t length, uint32_t lkey)
 {
@@ -355,7 +355,7 @@ static void print_latency(struct percentiles us)
 	printf("p50_us=%.3f p99_us=%.3f\n", us.p50, us.p99);
 }
 
-/* ---- The tests -------------------------------------------------------------------------------------------------- */
+/* ---- The tests --------------------------------------------------------------------------------------------------- */
 
 static void initiate(const char *test)
 {

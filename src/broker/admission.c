@@ -15,7 +15,7 @@
 #define PARTING_MS     1000
 #define ACCEPTS_A_TURN 32 /* so that a burst of new clients does not keep others waiting */
 
-/* ---- Room ------------------------------------------------------------------------------------------------------- */
+/* ---- Room -------------------------------------------------------------------------------------------------------- */
 
 static bool has_slot(const struct worker *worker, unsigned client)
 {
@@ -54,14 +54,14 @@ static void turn_out(struct worker *worker, unsigned client)
 	worker_remove_client(worker, client);
 }
 
-/* True if a courier for this client will connect, for which a place must stay free. */
-static bool awaits_courier(const struct worker *worker, unsigned client)
+/* True if a forwarder for this client will connect, for which a place must stay free. */
+static bool awaits_forwarder(const struct worker *worker, unsigned client)
 {
 	const struct client_state *state = &worker->clients[client];
 	return state->channel >= 0 || (state->wants_slot && !worker_trusts(worker, client));
 }
 
-/* A courier's connection counts for the user whom it serves. */
+/* A forwarder's connection counts for the user whom it serves. */
 static unsigned count_clients(const struct worker *worker, uid_t uid, unsigned *of_uid, struct holders *holders)
 {
 	const struct registry *registry = worker->registry;
@@ -77,7 +77,7 @@ static unsigned count_clients(const struct worker *worker, uid_t uid, unsigned *
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		if (!registry->clients[i].is_used)
 			continue;
-		const unsigned counts = !takes_what_is_free && awaits_courier(worker, i) ? 2 : 1;
+		const unsigned counts = !takes_what_is_free && awaits_forwarder(worker, i) ? 2 : 1;
 		for (unsigned k = 0; k < counts; k++)
 			holders_add(holders, behind[i]);
 		count += counts;
@@ -124,7 +124,7 @@ static int make_room(struct worker *worker, uid_t uid, struct vb_message *refusa
 	return -1;
 }
 
-/* ---- Parting ---------------------------------------------------------------------------------------------------- */
+/* ---- Parting ----------------------------------------------------------------------------------------------------- */
 
 /* Closes refused connections whose process has ended or whose time is over. */
 void worker_part(struct worker *worker, uint64_t now)
@@ -135,7 +135,7 @@ void worker_part(struct worker *worker, uint64_t now)
 			continue;
 		}
 		assert(worker->parting[i].connection >= 0);
-		undertaker_bury(&worker->undertaker, worker->parting[i].connection);
+		closer_take(&worker->closer, worker->parting[i].connection);
 		worker->parting[i] = worker->parting[--worker->parting_count];
 	}
 }
@@ -144,7 +144,7 @@ static void turn_away(struct worker *worker, int connection, const struct vb_mes
 {
 	vb_message_send(connection, refusal, NULL);
 	if (worker->parting_count == PARTING_MAX) {
-		undertaker_bury(&worker->undertaker, worker->parting[0].connection);
+		closer_take(&worker->closer, worker->parting[0].connection);
 		worker->parting[0] = worker->parting[--worker->parting_count];
 	}
 	assert(worker->parting_count < PARTING_MAX);
@@ -152,7 +152,7 @@ static void turn_away(struct worker *worker, int connection, const struct vb_mes
 		(struct parting){ .connection = connection, .until = vb_clock_ms() + PARTING_MS };
 }
 
-/* ---- Newcomers -------------------------------------------------------------------------------------------------- */
+/* ---- Newcomers --------------------------------------------------------------------------------------------------- */
 
 /* Finds the process at the other end of the connection, and its user. False: neither can be found out. */
 static bool identify(const struct worker *worker, struct client *client)

@@ -61,7 +61,7 @@ bool backlog_say(struct backlog *backlog, int connection, const struct vb_messag
 		int rc = vb_message_send(connection, message, fd);
 		if (rc != -EAGAIN)
 			return rc == 0;
-		backlog->deaf_since = now;
+		backlog->blocked_since = now;
 	}
 	if (backlog->said_count == BACKLOG_SAID_MAX || !keep(&backlog->said, message, fd))
 		return false;
@@ -117,7 +117,7 @@ void backlog_flush(struct backlog *backlog, int connection, uint64_t now)
 {
 	while (backlog->said_count > 0 && send_first(&backlog->said, connection)) {
 		backlog->said_count--;
-		backlog->deaf_since = now;
+		backlog->blocked_since = now;
 	}
 	while (backlog->said_count == 0 && backlog->mad_count > 0 && has_room_for_mads(connection) &&
 		send_first(&backlog->mads, connection))

@@ -13,13 +13,13 @@ enum {
 	BACKLOG_MADS_MAX = 4096,
 	BACKLOG_MADS_OWN = 64,       /* reserved for each client */
 	BACKLOG_MADS_OF_ALL = 32768, /* of all clients together, beyond that */
-	BACKLOG_DEAF_MS = 120000,
+	BACKLOG_BLOCKED_MS = 120000,
 };
 
 struct backlog {
 	unsigned said_count, mad_count;
 	struct vb_list said, mads;
-	uint64_t deaf_since; /* when a message began to wait, or one was last taken; milliseconds */
+	uint64_t blocked_since; /* when a message began to wait, or one was last taken; milliseconds */
 };
 
 void backlog_init(struct backlog *backlog);
@@ -40,9 +40,9 @@ static inline bool backlog_is_waiting(const struct backlog *backlog)
 }
 
 /* True if the client has read nothing for so long that its further requests need no answer. */
-static inline bool backlog_is_deaf(const struct backlog *backlog, uint64_t now)
+static inline bool backlog_is_blocked(const struct backlog *backlog, uint64_t now)
 {
-	return backlog->said_count > 0 && now >= backlog->deaf_since + BACKLOG_DEAF_MS;
+	return backlog->said_count > 0 && now >= backlog->blocked_since + BACKLOG_BLOCKED_MS;
 }
 
 #endif

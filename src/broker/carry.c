@@ -1,5 +1,5 @@
-/* Processes that may not have a socket of the group, and the couriers that receive for them. A courier is a client that
- * sends CARRY. It owns the slot; the process that it serves uses the slot. */
+/* Processes that may not have a socket of the group, and the forwarders that receive for them. A forwarder is a client
+ * that sends CARRY. It owns the slot; the process that it serves uses the slot. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -7,66 +7,66 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/invariant.h"
-#include "broker/courier.h"
+#include "broker/forwarder.h"
 #include "broker/worker_state.h"
 #include "port/receive_socket.h"
 
-/* ---- Starting and ending ------------------------------------------------------------------------------------------
- */
+/* ---- Starting and ending ----------------------------------------------------------------------------------------- */
 
-void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot)
+void worker_send_forwarder(struct worker *worker, unsigned client, uint8_t slot)
 {
 	struct client_state *state = &worker->clients[client];
 	const struct client *process = &worker->registry->clients[client];
 	const uint32_t request = slot ? 0 : state->request;
-	const struct courier_task task = { .slot = slot,
+	const struct forwarder_task task = { .slot = slot,
 		.pid = process->pid,
 		.uid = process->uid,
-		.number = ++worker->last_courier,
+		.number = ++worker->last_forwarder,
 		.receive_buffer = state->receive_buffer };
 	assert(process->is_used);
 	if (state->channel >= 0) { /* one was started and has not connected yet */
-		if (state->courier_request != request)
+		if (state->forwarder_request != request)
 			worker_refuse(worker, client, state->request, EBUSY, "one slot at a time");
 		return;
 	}
-	state->channel = courier_start(&task);
-	state->courier_number = task.number;
-	state->courier_request = request;
-	state->courier_slot = slot;
+	state->channel = forwarder_start(&task);
+	state->forwarder_number = task.number;
+	state->forwarder_request = request;
+	state->forwarder_slot = slot;
 	if (state->channel >= 0)
 		return;
-	worker_refuse(worker, client, state->request, -state->channel, "cannot start a courier: %s",
+	worker_refuse(worker, client, state->request, -state->channel, "cannot start a forwarder: %s",
 		strerror(-state->channel));
 	state->channel = -1;
 }
 
-void worker_miss_courier(struct worker *worker, unsigned client)
+void worker_miss_forwarder(struct worker *worker, unsigned client)
 {
 	struct client_state *state = &worker->clients[client];
 	assert(state->channel >= 0);
 	close(state->channel);
 	state->channel = -1;
 	worker_reap();
-	if (state->courier_request == 0)
-		worker_send_courier(worker, client, state->courier_slot);
+	if (state->forwarder_request == 0)
+		worker_send_forwarder(worker, client, state->forwarder_slot);
 	else
-		worker_refuse(worker, client, state->courier_request, EUSERS,
-			"the broker has no place for a courier; end some RDMA processes");
+		worker_refuse(worker, client, state->forwarder_request, EUSERS,
+			"the broker has no place for a forwarder; end some RDMA processes");
 }
 
-void worker_end_courier(struct worker *worker, uint8_t slot)
+void worker_end_forwarder(struct worker *worker, uint8_t slot)
 {
-	const struct client *courier = &worker->registry->clients[worker->registry->slots[slot].owner];
+	const struct client *forwarder = &worker->registry->clients[worker->registry->slots[slot].owner];
 	assert(worker->registry->slots[slot].is_carried);
 	if (registry_set_user(worker->registry, worker->link, slot, -1)) {
 		worker->is_orphaned = true;
 		return;
 	}
-	assert(courier->is_used);
-	bool is_killed = courier->pidfd >= 0 && syscall(SYS_pidfd_send_signal, courier->pidfd, SIGKILL, NULL, 0) == 0;
-	if (!is_killed && courier->pid > 0)
-		kill(courier->pid, SIGKILL);
+	assert(forwarder->is_used);
+	bool is_killed =
+		forwarder->pidfd >= 0 && syscall(SYS_pidfd_send_signal, forwarder->pidfd, SIGKILL, NULL, 0) == 0;
+	if (!is_killed && forwarder->pid > 0)
+		kill(forwarder->pid, SIGKILL);
 }
 
 void worker_reap(void)
@@ -77,12 +77,12 @@ void worker_reap(void)
 
 /* ---- For whom ---------------------------------------------------------------------------------------------------- */
 
-/* The client for which this worker started the courier; -1: that client no longer waits for it. */
+/* The client for which this worker started the forwarder; -1: that client no longer waits for it. */
 static int find_waiting(const struct worker *worker, uint32_t number)
 {
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++)
 		if (worker->registry->clients[i].is_used && worker->clients[i].channel >= 0 &&
-			worker->clients[i].courier_number == number && !worker->clients[i].leaves_at)
+			worker->clients[i].forwarder_number == number && !worker->clients[i].leaves_at)
 			return (int)i;
 	return -1;
 }
@@ -96,29 +96,29 @@ static int find_client(const struct worker *worker, const struct carries *carrie
 	for (unsigned i = 0; i < REGISTRY_CLIENTS; i++) {
 		const struct client *client = &worker->registry->clients[i];
 		if (client->is_used && client->pid == carries->pid && client->uid == carries->uid &&
-			!worker->clients[i].leaves_at && !worker->clients[i].carries.is_courier)
+			!worker->clients[i].leaves_at && !worker->clients[i].carries.is_forwarder)
 			return (int)i;
 	}
 	return -1;
 }
 
-void worker_name_user(struct worker *worker, unsigned courier, struct client_slot *slot)
+void worker_name_user(struct worker *worker, unsigned forwarder, struct client_slot *slot)
 {
-	const struct carries *carries = &worker->clients[courier].carries;
-	assert(carries->is_courier);
+	const struct carries *carries = &worker->clients[forwarder].carries;
+	assert(carries->is_forwarder);
 	slot->is_carried = true;
 	slot->user_pid = carries->pid;
 	slot->user_uid = carries->uid;
 	slot->user = find_client(worker, carries);
 }
 
-bool worker_find_user(struct worker *worker, unsigned courier, struct client_slot *slot)
+bool worker_find_user(struct worker *worker, unsigned forwarder, struct client_slot *slot)
 {
-	const struct client_state *state = &worker->clients[courier];
-	assert(state->carries.is_courier);
+	const struct client_state *state = &worker->clients[forwarder];
+	assert(state->carries.is_forwarder);
 	slot->user = find_waiting(worker, state->carries.number);
 	if (slot->user < 0) {
-		worker_refuse(worker, courier, state->request, ESRCH, "nobody waits for it");
+		worker_refuse(worker, forwarder, state->request, ESRCH, "nobody waits for it");
 		return false;
 	}
 	slot->is_carried = true;
@@ -135,7 +135,7 @@ void worker_hand_over_channel(struct worker *worker, uint8_t slot)
 		return;
 	struct client_state *user = &worker->clients[one->user];
 	const struct vb_message message = { .kind = VB_MESSAGE_SLOT,
-		.request = user->courier_request,
+		.request = user->forwarder_request,
 		.slot = slot,
 		.receive_buffer = one->receive_buffer,
 		.is_carried = true };
@@ -144,17 +144,16 @@ void worker_hand_over_channel(struct worker *worker, uint8_t slot)
 	user->channel = -1;
 }
 
-/* ---- What they say ------------------------------------------------------------------------------------------------
- */
+/* ---- What they say ----------------------------------------------------------------------------------------------- */
 
-bool worker_hear_courier(
+bool worker_hear_forwarder(
 	struct worker *worker, unsigned client, const struct vb_message *message, int fd, bool *is_good)
 {
 	struct client_state *state = &worker->clients[client];
 	*is_good = worker_user_of(worker, client) == geteuid() && message->slot <= VB_SLOT_MAX;
 	if (!*is_good)
 		return false;
-	state->carries = (struct carries){ .is_courier = true,
+	state->carries = (struct carries){ .is_forwarder = true,
 		.slot = message->slot,
 		.pid = (pid_t)message->carry.pid,
 		.uid = message->carry.uid,
@@ -178,7 +177,7 @@ void worker_adopt_carried(struct worker *worker, unsigned client, const struct v
 	if (!is_his) {
 		bool is_early = worker_is_before(worker->knows_ports_at);
 		worker_refuse(worker, client, message->request, is_early ? EAGAIN : ESTALE,
-			"slot %u has no courier any more", message->slot);
+			"slot %u has no forwarder any more", message->slot);
 		return;
 	}
 	if (one->user != (int)client)

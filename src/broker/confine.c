@@ -1,5 +1,5 @@
 /* See confine.h. Calls that are not listed fail with EPERM: there is no exec, ptrace, bpf, mount or new namespace.
- * Files are opened for reading only. Processes are made by fork only, for the next worker or a courier.
+ * Files are opened for reading only. Processes are made by fork only, for the next worker or a forwarder.
  *
  * The filter compares the call with each entry in order, the most frequent first. Arguments are 64 bits in two words;
  * the flags that it checks are in the low word. */

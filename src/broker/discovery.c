@@ -81,7 +81,7 @@ static void send_answer(struct discovery *discovery, const struct qp1_mad *way, 
 	send_facts(discovery, way, &answer);
 }
 
-/* ---- What is known --------------------------------------------------------------------------------------------- */
+/* ---- What is known ----------------------------------------------------------------------------------------------- */
 
 static struct vb_list *chain_of(struct discovery *discovery, const struct vb_gid *gid)
 {

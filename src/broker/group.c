@@ -93,7 +93,7 @@ static int attach_map(struct group *group)
 	return setsockopt(group->own, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &fprog, sizeof(fprog)) ? -errno : 0;
 }
 
-/* ---- Probing --------------------------------------------------------------------------------------------------- */
+/* ---- Probing ----------------------------------------------------------------------------------------------------- */
 
 /* Replaces *fd by a socket of loopback at any port. */
 static bool open_probe(int *fd)
@@ -300,7 +300,7 @@ bool group_verify(struct group *group, uint8_t slot)
 	return false;
 }
 
-/* ---- Sockets come and go --------------------------------------------------------------------------------------- */
+/* ---- Sockets come and go ----------------------------------------------------------------------------------------- */
 
 /* Makes our own socket the last of the group again. The former last socket takes its place. */
 static int move_own_to_end(struct group *group)
@@ -337,7 +337,7 @@ int group_repair(struct group *group)
 	return attach_map(group);
 }
 
-unsigned group_strangers(const struct group *group)
+unsigned group_unknown_slots(const struct group *group)
 {
 	unsigned known = 1;
 	for (unsigned slot = 1; slot < STEER_SLOTS; slot++)

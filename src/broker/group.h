@@ -27,12 +27,12 @@ struct group {
 	uint32_t default_buffer;     /* effective size for a socket that asked for the usual one */
 };
 
-/* Joins the port with the broker's own socket. Sockets of a broker that died may be in it: group_strangers. -errno with
- * the reason in why. */
+/* Joins the port with the broker's own socket. Sockets of a broker that died may be in it: group_unknown_slots. -errno
+ * with the reason in why. */
 int group_open(struct group *group, char *why, size_t why_size);
 
 /* The number of sockets in the group that belong to no known slot. */
-unsigned group_strangers(const struct group *group);
+unsigned group_unknown_slots(const struct group *group);
 
 /* Finds the unknown slots to which a dead broker's program still steers: their owners may connect. Call before the
  * first change of the map. */

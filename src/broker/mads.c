@@ -1,7 +1,7 @@
 /* Management datagrams between processes and the wire: those of the connection manager are routed, answers go to the
- * client that asked, and the peers of a dead process are told. route.c and relay.c decide where a MAD goes and which
- * client may send it; orphans.c remembers connections for their farewells; early.c keeps requests that came before
- * their listener; sources.c and traffic.c limit and queue requests.
+ * client that asked, and the peers of a dead process are told. route.c and exchanges.c decide where a MAD goes and
+ * which client may send it; orphans.c remembers connections for their farewells; early.c keeps requests that came
+ * before their listener; sources.c and traffic.c limit and queue requests.
  *
  * Holds: a MAD of the connection manager is decoded once, here, and leaves a client only in its own name. A MAD of an
  * exchange under way never waits for new requests. */
@@ -33,8 +33,8 @@ static void pass_requests_on(struct worker *worker, unsigned number)
 	struct orphans_request request;
 	while (orphans_next_request(worker->orphans, number, &request)) {
 		assert(request.mad.cm == &request.cm);
-		relay_note_request(
-			worker->asked, RELAY_NOBODY, &request.mad.from, request.cm.local_id, request.cm.transaction_id);
+		exchanges_note_request(worker->asked, EXCHANGES_NOBODY, &request.mad.from, request.cm.local_id,
+			request.cm.transaction_id);
 		pass_cm_mad(worker, &request.mad);
 	}
 }
@@ -65,7 +65,7 @@ void worker_send_mad(struct worker *worker, unsigned client, const struct vb_mes
 		worker_refuse(worker, client, message->request, -rc, "cannot send a MAD: %s", strerror(-rc));
 		return;
 	}
-	relay_note(worker->asking, client, &message->gid, header.transaction_id);
+	exchanges_note(worker->asking, client, &message->gid, header.transaction_id);
 	worker_say(worker, client, &sent, NULL);
 }
 
@@ -94,7 +94,7 @@ void worker_post_mad(struct worker *worker, unsigned client, const struct vb_mes
 		return;
 	orphans_note_sent(worker->orphans, client, &message->sgid, &message->gid, &cm);
 	if (cm.kind == VB_CM_REP || cm.kind == VB_CM_REJ || cm.kind == VB_CM_SIDR_REP)
-		relay_note_answered(worker->asked, client, &message->gid, cm.remote_id);
+		exchanges_note_answered(worker->asked, client, &message->gid, cm.remote_id);
 	int error = -send_between(worker, &message->sgid, &message->gid, message->mad, message->length);
 	if (qp1_is_final(error))
 		pass_failure(worker, client,
@@ -129,10 +129,11 @@ static void take_back(struct worker *worker, unsigned client, const struct qp1_m
 /* Notes which client's answer counts now: another one of its family may have had the request before. */
 static void note_asked(struct worker *worker, const struct qp1_mad *mad, uint32_t client)
 {
-	uint32_t before = relay_find(worker->asked, &mad->from, mad->cm->local_id);
-	if (before != RELAY_NOBODY && before != client && orphans_note_passed_to_another(worker->orphans, before, mad))
+	uint32_t before = exchanges_find(worker->asked, &mad->from, mad->cm->local_id);
+	if (before != EXCHANGES_NOBODY && before != client &&
+		orphans_note_passed_to_another(worker->orphans, before, mad))
 		take_back(worker, before, mad);
-	relay_note_request(worker->asked, client, &mad->from, mad->cm->local_id, mad->cm->transaction_id);
+	exchanges_note_request(worker->asked, client, &mad->from, mad->cm->local_id, mad->cm->transaction_id);
 }
 
 static bool is_request(const struct vb_cm_message *message)
@@ -160,8 +161,8 @@ static void follow(struct worker *worker, const struct qp1_mad *mad, const struc
 		pass_mad(worker, route->client, mad);
 	} else if (route->verdict != ROUTE_DROPPED) {
 		if (is_request(mad->cm))
-			relay_note_request(
-				worker->asked, RELAY_REFUSED, &mad->from, mad->cm->local_id, mad->cm->transaction_id);
+			exchanges_note_request(worker->asked, EXCHANGES_REFUSED, &mad->from, mad->cm->local_id,
+				mad->cm->transaction_id);
 		qp1_send(worker->qp1, &mad->to, &mad->from, mad->scope, route->answer, VB_MAD_LENGTH);
 	}
 }
@@ -181,8 +182,8 @@ static void pass_cm_mad(struct worker *worker, const struct qp1_mad *mad)
 
 static void pass_answer(struct worker *worker, const struct qp1_mad *mad)
 {
-	uint32_t client = relay_find(worker->asking, &mad->from, mad->header.transaction_id);
-	if (client != RELAY_NOBODY)
+	uint32_t client = exchanges_find(worker->asking, &mad->from, mad->header.transaction_id);
+	if (client != EXCHANGES_NOBODY)
 		pass_mad(worker, client, mad);
 }
 
@@ -202,7 +203,7 @@ void worker_serve_early(struct worker *worker, uint64_t now)
 	}
 }
 
-/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 static void prove(struct worker *worker, const struct vb_gid *gid, uint64_t now)
 {

@@ -148,7 +148,7 @@ static _Noreturn void run(struct registry *registry, struct worker_options optio
 	}
 }
 
-/* ---- Starting -------------------------------------------------------------------------------------------------- */
+/* ---- Starting ---------------------------------------------------------------------------------------------------- */
 
 static void say(int report, const char *text)
 {
@@ -372,7 +372,7 @@ static int usage(FILE *out, int code)
 	      "                 the environment) a broker serves its own user and root.\n"
 	      "  --trust USER   let programs of USER, a name or a number, have sockets of the port: faster,\n"
 	      "                 but each of them can disturb the others. Others are brought what they\n"
-	      "                 receive by a courier.\n"
+	      "                 receive by a forwarder.\n"
 	      "  --help         print this\n",
 		out);
 	return code;

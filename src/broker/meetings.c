@@ -40,7 +40,7 @@
 /* So that at most a fifth of the descriptors is in flight: 3 an introduction, to each of 254. */
 #define FDS_A_PLACE 4096
 
-/* ---- Who has met whom ----------------------------------------------------------------------------------------- */
+/* ---- Who has met whom -------------------------------------------------------------------------------------------- */
 
 typedef uint64_t table[REGISTRY_SLOTS][REGISTRY_SLOTS / 64];
 
@@ -113,7 +113,7 @@ void worker_forget_meetings(struct worker *worker, uint8_t slot)
 	worker->is_open[slot] = false;
 }
 
-/* ---- What they get -------------------------------------------------------------------------------------------- */
+/* ---- What they get ----------------------------------------------------------------------------------------------- */
 
 struct meeting {
 	int ends[2], memory;
@@ -161,7 +161,7 @@ static int begin_meeting(struct meeting *meeting)
 	return meeting->memory;
 }
 
-/* ---- Introducing ---------------------------------------------------------------------------------------------- */
+/* ---- Introducing ------------------------------------------------------------------------------------------------- */
 
 static unsigned most_unheard(void)
 {

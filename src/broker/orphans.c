@@ -165,7 +165,7 @@ static struct end *add(struct orphans *orphans, const struct end *like)
 	return end;
 }
 
-/* ---- What passes by --------------------------------------------------------------------------------------------- */
+/* ---- What passes by ---------------------------------------------------------------------------------------------- */
 
 void orphans_note_sent(struct orphans *orphans, uint32_t client, const struct vb_gid *from, const struct vb_gid *to,
 	const struct vb_cm_message *message)
@@ -251,7 +251,7 @@ bool orphans_note_passed_to_another(struct orphans *orphans, uint32_t client, co
 	return end != NULL;
 }
 
-/* ---- Farewell --------------------------------------------------------------------------------------------------- */
+/* ---- Farewell ---------------------------------------------------------------------------------------------------- */
 
 static void write_farewell(const struct end *end, uint8_t mad[VB_MAD_LENGTH])
 {
@@ -298,7 +298,7 @@ bool orphans_next_farewell(
 	return true;
 }
 
-/* ---- Life ------------------------------------------------------------------------------------------------------- */
+/* ---- Life -------------------------------------------------------------------------------------------------------- */
 
 struct orphans *orphans_create(void)
 {

@@ -35,7 +35,7 @@ struct ports {
 	unsigned next_remembered;
 };
 
-/* ---- Finding ---------------------------------------------------------------------------------------------------- */
+/* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
 static struct vb_list *port_bucket(struct ports *ports, uint16_t space, uint16_t port)
 {
@@ -63,7 +63,7 @@ static bool is_known_space(uint16_t space)
 	return space == VB_CM_PS_TCP || space == VB_CM_PS_UDP || space == VB_CM_PS_IPOIB || space == VB_CM_PS_IB;
 }
 
-/* ---- Conflicts -------------------------------------------------------------------------------------------------- */
+/* ---- Conflicts --------------------------------------------------------------------------------------------------- */
 
 static bool is_any(const struct vb_gid *address)
 {
@@ -165,7 +165,7 @@ static bool choose_port(struct ports *ports, struct port_binding *binding)
 	return is_found;
 }
 
-/* ---- Changes ---------------------------------------------------------------------------------------------------- */
+/* ---- Changes ----------------------------------------------------------------------------------------------------- */
 
 int ports_bind(struct ports *ports, struct port_binding *binding)
 {
@@ -242,7 +242,7 @@ void ports_forget_client(struct ports *ports, uint32_t client)
 	assert(ports->clients[client].count == 0);
 }
 
-/* ---- Listeners -------------------------------------------------------------------------------------------------- */
+/* ---- Listeners --------------------------------------------------------------------------------------------------- */
 
 /* The better listener: one bound to the address itself, then one that accepts, then the one that had the request
  * before, then the one that has waited longest. */
@@ -301,7 +301,7 @@ uint32_t ports_find_listener(struct ports *ports, uint64_t service_id, const str
 	return best->is.client;
 }
 
-/* ---- Life ------------------------------------------------------------------------------------------------------- */
+/* ---- Life -------------------------------------------------------------------------------------------------------- */
 
 struct ports *ports_create(void)
 {

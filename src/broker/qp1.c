@@ -39,7 +39,7 @@ struct qp1 {
 	uint8_t failed[VB_MAX_HEADER_BYTES + QP1_MAX_LENGTH + VB_ICRC_LENGTH];
 };
 
-/* ---- Sending --------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 /* An ordinary UDP socket with a source port of the RoCEv2 range; DF set, hence identification 0. */
 static int open_sender(sa_family_t family, uint16_t *port)
@@ -130,7 +130,7 @@ int qp1_send(struct qp1 *qp1, const struct vb_gid *from, const struct vb_gid *to
 	return send_datagram(is_ipv4 ? qp1->send4 : qp1->send6, &header);
 }
 
-/* ---- Receiving ------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 static struct vb_gid gid_of_ipv4(const void *address)
 {
@@ -270,7 +270,7 @@ bool qp1_has_more(const struct qp1 *qp1)
 	return qp1->next < qp1->arrived;
 }
 
-/* ---- Failures --------------------------------------------------------------------------------------------------- */
+/* ---- Failures ---------------------------------------------------------------------------------------------------- */
 
 void qp1_sockets(const struct qp1 *qp1, int fds[2])
 {

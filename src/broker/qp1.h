@@ -1,5 +1,5 @@
 /* QP1 on UDP: management datagrams in and out, as UD SENDs with Q_Key and ICRC. Their meaning is for discovery.c and
- * relay.c. */
+ * exchanges.c. */
 #ifndef VB_BROKER_QP1_H
 #define VB_BROKER_QP1_H
 

@@ -22,7 +22,7 @@ struct client {
 
 struct client_slot {
 	int owner; /* the client that has its socket: index in clients, -1: free */
-	/* the client that uses it: the owner, or the process that the owner, a courier, serves; -1: not connected yet
+	/* the client that uses it: the owner, or the process that the owner, a forwarder, serves; -1: not connected yet
 	 */
 	int user;
 	int fd;           /* of a free slot: the socket that keeps its place in the group (group.h), or -1 */

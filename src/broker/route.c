@@ -47,7 +47,7 @@ static struct route answer_for_the_dead(const struct vb_cm_message *message)
 
 static struct route to_client(uint32_t client)
 {
-	if (client == RELAY_NOBODY)
+	if (client == EXCHANGES_NOBODY)
 		return (struct route){ .verdict = ROUTE_DROPPED };
 	assert(client < REGISTRY_CLIENTS);
 	return (struct route){ .verdict = ROUTE_TO_CLIENT, .client = client };
@@ -57,22 +57,22 @@ static struct route to_client(uint32_t client)
  * listener that came between the two would accept a dead request. A requester that was accepted by a server, which then
  * closed its listener, is accepted again. */
 static struct route to_listener(
-	struct ports *ports, const struct relay *asked, const struct qp1_mad *mad, uint64_t service_id)
+	struct ports *ports, const struct exchanges *asked, const struct qp1_mad *mad, uint64_t service_id)
 {
 	const struct vb_cm_message *cm = mad->cm;
 	struct vb_gid address = vb_cm_destination(cm, &mad->from, &mad->to);
 	bool is_answered = false;
-	uint32_t before = relay_find_request(asked, &mad->from, cm->local_id, cm->transaction_id, &is_answered);
-	if (before == RELAY_REFUSED)
+	uint32_t before = exchanges_find_request(asked, &mad->from, cm->local_id, cm->transaction_id, &is_answered);
+	if (before == EXCHANGES_REFUSED)
 		return refuse(cm, ROUTE_REFUSED);
 	uint32_t client = is_answered ? before : ports_find_listener(ports, service_id, &address, before);
 	if (client == PORTS_NOBODY)
 		client = before; /* a client that closed its listener since may still answer the request */
-	return client == RELAY_NOBODY ? refuse(cm, ROUTE_TO_NOBODY) : to_client(client);
+	return client == EXCHANGES_NOBODY ? refuse(cm, ROUTE_TO_NOBODY) : to_client(client);
 }
 
 struct route route_cm(
-	struct ports *ports, const struct registry *registry, const struct relay *asked, const struct qp1_mad *mad)
+	struct ports *ports, const struct registry *registry, const struct exchanges *asked, const struct qp1_mad *mad)
 {
 	assert(mad->cm);
 	const struct vb_cm_message *message = mad->cm;
@@ -82,36 +82,36 @@ struct route route_cm(
 		return to_listener(ports, asked, mad, message->sidr_req.service_id);
 	/* A requester that gives up before the answer does not know the other's ID. */
 	if (message->kind == VB_CM_REJ && message->remote_id == 0)
-		return to_client(relay_find(asked, &mad->from, message->local_id));
+		return to_client(exchanges_find(asked, &mad->from, message->local_id));
 	int user = registry->slots[message->remote_id >> 24].user;
 	if (user < 0)
 		return answer_for_the_dead(message);
 	return to_client((uint32_t)user);
 }
 
-bool route_may_send(const struct registry *registry, const struct relay *asked, uint32_t client,
+bool route_may_send(const struct registry *registry, const struct exchanges *asked, uint32_t client,
 	const struct vb_gid *to, const struct vb_cm_message *message)
 {
 	const bool may_answer = message->kind == VB_CM_REP || message->kind == VB_CM_MRA ||
 				message->kind == VB_CM_REJ || message->kind == VB_CM_SIDR_REP;
-	const uint32_t recipient = may_answer ? relay_find(asked, to, message->remote_id) : RELAY_NOBODY;
+	const uint32_t recipient = may_answer ? exchanges_find(asked, to, message->remote_id) : EXCHANGES_NOBODY;
 	if (message->local_id == 0)
 		return recipient == client && (message->kind == VB_CM_REJ || message->kind == VB_CM_SIDR_REP);
 	/* A client may not answer a request that was passed to another one. If the request has been forgotten, this
 	 * cannot be checked and the answer is let through. */
 	return registry->slots[message->local_id >> 24].user == (int)client &&
-	       (recipient == client || recipient == RELAY_NOBODY);
+	       (recipient == client || recipient == EXCHANGES_NOBODY);
 }
 
-static int asker_of(const struct relay *asking, const struct qp1_failure *failure)
+static int asker_of(const struct exchanges *asking, const struct qp1_failure *failure)
 {
 	struct vb_mad_header header;
 	vb_mad_header_decode(&header, failure->bytes);
-	const uint32_t client = relay_find(asking, &failure->to, header.transaction_id);
-	return client == RELAY_NOBODY ? -1 : (int)client;
+	const uint32_t client = exchanges_find(asking, &failure->to, header.transaction_id);
+	return client == EXCHANGES_NOBODY ? -1 : (int)client;
 }
 
-int route_failure(const struct registry *registry, const struct relay *asking, const struct qp1_failure *failure)
+int route_failure(const struct registry *registry, const struct exchanges *asking, const struct qp1_failure *failure)
 {
 	assert(failure->bytes);
 	struct vb_cm_message message;

@@ -9,7 +9,7 @@
 #include "broker/ports.h"
 #include "broker/qp1.h"
 #include "broker/registry.h"
-#include "broker/relay.h"
+#include "broker/exchanges.h"
 
 enum route_verdict {
 	ROUTE_TO_CLIENT,
@@ -26,13 +26,13 @@ struct route {
 
 /* asked: the clients to which requests were passed. */
 struct route route_cm(
-	struct ports *ports, const struct registry *registry, const struct relay *asked, const struct qp1_mad *mad);
+	struct ports *ports, const struct registry *registry, const struct exchanges *asked, const struct qp1_mad *mad);
 /* True if client may send this to that address: under a communication ID in one of its own slots, or under none, as the
  * answer to a request that came from there for it. */
-bool route_may_send(const struct registry *registry, const struct relay *asked, uint32_t client,
+bool route_may_send(const struct registry *registry, const struct exchanges *asked, uint32_t client,
 	const struct vb_gid *to, const struct vb_cm_message *message);
 /* The client whose MAD could not be delivered: for the connection manager, the user of the slot in its communication
  * ID; else the client that asked. -1: none. */
-int route_failure(const struct registry *registry, const struct relay *asking, const struct qp1_failure *failure);
+int route_failure(const struct registry *registry, const struct exchanges *asking, const struct qp1_failure *failure);
 
 #endif

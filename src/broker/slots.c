@@ -86,19 +86,19 @@ bool worker_release_slot(struct worker *worker, unsigned client, uint8_t slot)
 {
 	const struct client_slot *one = &worker->registry->slots[slot];
 	struct client_state *state = &worker->clients[client];
-	if (slot && state->channel >= 0 && state->courier_request == 0 && state->courier_slot == slot) {
-		/* Its courier saw the channel closed before we were told, and is being replaced. */
+	if (slot && state->channel >= 0 && state->forwarder_request == 0 && state->forwarder_slot == slot) {
+		/* Its forwarder saw the channel closed before we were told, and is being replaced. */
 		close(state->channel);
 		state->channel = -1;
 		return true;
 	}
 	if (slot == 0 || slot > VB_SLOT_MAX || (one->user >= 0 && one->user != (int)client))
 		return false;
-	/* Given back already, for example by a process that got it twice after its courier's death. */
+	/* Given back already, for example by a process that got it twice after its forwarder's death. */
 	if (one->user < 0)
 		return true;
 	if (one->is_carried)
-		worker_end_courier(worker, slot);
+		worker_end_forwarder(worker, slot);
 	else
 		worker_free_slot(worker, slot);
 	return true;
@@ -121,7 +121,7 @@ static void hand_over(struct worker *worker, unsigned client, uint8_t slot)
 static uint8_t choose_slot(const struct worker *worker, uint8_t wanted)
 {
 	assert(wanted <= VB_SLOT_MAX);
-	bool keeps_survivors = worker_is_before(worker->survivors_until) && group_strangers(&worker->group);
+	bool keeps_survivors = worker_is_before(worker->survivors_until) && group_unknown_slots(&worker->group);
 	if (wanted)
 		return worker->group.fd[wanted] < 0 || worker->group.is_vacant[wanted] ? wanted : 0;
 	for (unsigned i = 1; i <= VB_SLOT_MAX; i++) {
@@ -139,7 +139,7 @@ static void give_slot(struct worker *worker, unsigned client)
 	struct client_state *state = &worker->clients[client];
 	state->wants_slot = false;
 	if (!worker_trusts(worker, client)) {
-		worker_send_courier(worker, client, 0);
+		worker_send_forwarder(worker, client, 0);
 		return;
 	}
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS; slot++) {
@@ -158,7 +158,7 @@ static void give_slot(struct worker *worker, unsigned client)
 	}
 	assert(worker->registry->slots[slot].owner < 0);
 	struct client_slot one = { .owner = (int)client, .user = (int)client, .request = state->request };
-	if (state->carries.is_courier && !worker_find_user(worker, client, &one))
+	if (state->carries.is_forwarder && !worker_find_user(worker, client, &one))
 		return;
 	uint8_t place = group_vacant_place(&worker->group, slot);
 	if (place && !drop_at_parent(worker, place))
@@ -211,7 +211,7 @@ bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_m
 		.fd = fd,
 		.request = message->request,
 		.receive_buffer = group_receive_buffer(fd) };
-	if (worker->clients[client].carries.is_courier)
+	if (worker->clients[client].carries.is_forwarder)
 		worker_name_user(worker, client, &one);
 	if (registry_add_slot(registry, worker->link, message->slot, &one)) {
 		worker->is_orphaned = true;
@@ -264,7 +264,7 @@ static void check_group(struct worker *worker, uint64_t now)
 	assert(worker->is_settled);
 	worker->check_at = now + CHECK_MS;
 	worker->must_repair = !group_verify(&worker->group, 0);
-	if (worker->must_repair && group_strangers(&worker->group) == 0)
+	if (worker->must_repair && group_unknown_slots(&worker->group) == 0)
 		say_meddled(worker);
 }
 
@@ -274,7 +274,7 @@ void worker_keep_group(struct worker *worker)
 {
 	assert(!worker->is_orphaned);
 	uint64_t now = vb_clock_ms();
-	if (!worker->is_settled && (group_strangers(&worker->group) == 0 || now >= worker->settle_at))
+	if (!worker->is_settled && (group_unknown_slots(&worker->group) == 0 || now >= worker->settle_at))
 		worker->is_settled = worker->must_repair = true;
 	if (!worker->is_settled)
 		return;
@@ -301,6 +301,6 @@ void worker_keep_group(struct worker *worker)
 	for (unsigned i = 0; i < REGISTRY_CLIENTS && !worker->is_orphaned; i++)
 		if (worker->clients[i].wants_slot && !worker->clients[i].leaves_at)
 			give_slot(worker, i);
-	if ((group_strangers(&worker->group) || worker->is_mixed) && now >= worker->check_at)
+	if ((group_unknown_slots(&worker->group) || worker->is_mixed) && now >= worker->check_at)
 		check_group(worker, now);
 }

@@ -25,7 +25,7 @@ struct sources {
 	struct source table[SOURCES_SETS][SOURCES_WAYS];
 };
 
-/* ---- Buckets ---------------------------------------------------------------------------------------------------- */
+/* ---- Buckets ----------------------------------------------------------------------------------------------------- */
 
 static void refill(struct bucket *bucket, uint32_t rate, uint64_t now)
 {
@@ -48,7 +48,7 @@ static bool take(struct bucket *bucket, uint32_t burst, uint32_t rate, uint64_t 
 	return true;
 }
 
-/* ---- The table -------------------------------------------------------------------------------------------------- */
+/* ---- The table --------------------------------------------------------------------------------------------------- */
 
 /* Any process of this host can send from any address of 127/8, so these count as one source. */
 static struct vb_gid whose(const struct vb_gid *gid)
@@ -120,7 +120,7 @@ bool sources_is_known(struct sources *sources, const struct vb_gid *gid, uint64_
 	return source && is_known(source, now);
 }
 
-/* ---- Judgement -------------------------------------------------------------------------------------------------- */
+/* ---- Judgement --------------------------------------------------------------------------------------------------- */
 
 /* Proofs are asked for once a quarter of the unknown sources' bucket is spent, so that honest ones are known before it
  * is empty. */
@@ -166,7 +166,7 @@ enum sources_verdict sources_take_question(struct sources *sources, const struct
 											       : SOURCES_DROP;
 }
 
-/* ---- Proof ------------------------------------------------------------------------------------------------------ */
+/* ---- Proof ------------------------------------------------------------------------------------------------------- */
 
 uint64_t sources_challenge(const struct sources *sources, const struct vb_gid *gid, uint64_t now)
 {

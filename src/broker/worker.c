@@ -46,7 +46,7 @@ __attribute__((format(printf, 5, 6))) void worker_refuse(
 	worker_say(worker, client, &message, NULL);
 }
 
-/* ---- Clients --------------------------------------------------------------------------------------------------- */
+/* ---- Clients ----------------------------------------------------------------------------------------------------- */
 
 void worker_reset_client(struct client_state *state)
 {
@@ -57,8 +57,8 @@ void worker_reset_client(struct client_state *state)
 	backlog_init(&state->backlog);
 }
 
-/* Frees the slots that the client owns, and those that it uses through couriers. If it is a courier, the slot's user
- * gets another one, if it is still there. */
+/* Frees the slots that the client owns, and those that it uses through forwarders. If it is a forwarder, the slot's
+ * user gets another one, if it is still there. */
 static void free_slots(struct worker *worker, unsigned number)
 {
 	for (unsigned slot = 1; slot < REGISTRY_SLOTS && !worker->is_orphaned; slot++) {
@@ -67,9 +67,9 @@ static void free_slots(struct worker *worker, unsigned number)
 		if (one->owner == (int)number) {
 			worker_free_slot(worker, (uint8_t)slot);
 			if (user >= 0 && user != (int)number && !worker->clients[user].leaves_at)
-				worker_send_courier(worker, (unsigned)user, (uint8_t)slot);
+				worker_send_forwarder(worker, (unsigned)user, (uint8_t)slot);
 		} else if (one->user == (int)number) {
-			worker_end_courier(worker, (uint8_t)slot);
+			worker_end_forwarder(worker, (uint8_t)slot);
 		}
 	}
 }
@@ -96,8 +96,8 @@ void worker_remove_client(struct worker *worker, unsigned number)
 	if (worker->is_orphaned)
 		return;
 	discovery_forget_client(worker->discovery, number);
-	relay_forget_client(worker->asking, number);
-	relay_refuse_client(worker->asked, number);
+	exchanges_forget_client(worker->asking, number);
+	exchanges_refuse_client(worker->asked, number);
 	ports_forget_client(worker->ports, number);
 	worker_bid_farewell(worker, number);
 	worker_reap();
@@ -106,12 +106,12 @@ void worker_remove_client(struct worker *worker, unsigned number)
 	if (registry_drop_client(worker->registry, worker->link, (int)number))
 		worker->is_orphaned = true;
 	if (connection >= 0)
-		undertaker_bury(&worker->undertaker, connection);
+		closer_take(&worker->closer, connection);
 	worker_reset_client(&worker->clients[number]);
 	worker->idle_at = vb_clock_ms() + IDLE_MS;
 }
 
-/* ---- Ports ------------------------------------------------------------------------------------------------------ */
+/* ---- Ports ------------------------------------------------------------------------------------------------------- */
 
 /* A client that announces a binding again waits for no answer, and its request is 0. */
 static void answer_binding(struct worker *worker, unsigned client, uint32_t request, int rc, uint16_t port)
@@ -175,7 +175,7 @@ static void bind_port(struct worker *worker, unsigned client, const struct vb_me
 	answer_binding(worker, client, message->request, rc, binding.port);
 }
 
-/* ---- What they ask for ------------------------------------------------------------------------------------------ */
+/* ---- What they ask for ------------------------------------------------------------------------------------------- */
 
 /* True if its user may have another slot; else the client is told which users have them. slots.c reports that all are
  * taken. */
@@ -214,7 +214,7 @@ static bool may_have_slot(struct worker *worker, unsigned client, const struct v
 	if (taken < VB_SLOT_MAX && !worker_trusts(worker, client) && !worker_may_connect(worker, uid, &connected)) {
 		holders_name(&connected, names, sizeof(names));
 		worker_refuse(worker, client, request, EUSERS,
-			"no connection to the broker is free for a courier of uid "
+			"no connection to the broker is free for a forwarder of uid "
 			"%u (%u in all; %s); end some RDMA processes",
 			uid, REGISTRY_CLIENTS, names);
 		return false;
@@ -267,7 +267,7 @@ static bool obey(struct worker *worker, unsigned client, const struct vb_message
 			*fd = -1;
 		return true;
 	case VB_MESSAGE_CARRY:
-		if (worker_hear_courier(worker, client, message, *fd, &is_good))
+		if (worker_hear_forwarder(worker, client, message, *fd, &is_good))
 			*fd = -1;
 		return is_good;
 	case VB_MESSAGE_JOIN:
@@ -317,7 +317,7 @@ static int receive(struct worker *worker, unsigned client, struct vb_message *me
 	bool has_descriptors;
 	struct ucred sender;
 	*fd = -1;
-	int rc = undertaker_look(process->connection, &has_descriptors, &sender);
+	int rc = closer_look(process->connection, &has_descriptors, &sender);
 	if (rc)
 		return rc;
 	if (sender.uid != VB_USER_UNKNOWN)
@@ -337,7 +337,7 @@ static bool hear(struct worker *worker, unsigned client)
 		int rc = receive(worker, client, &message, &fd);
 		if (rc == -EAGAIN)
 			return false;
-		bool is_good = rc == 0 && !backlog_is_deaf(&worker->clients[client].backlog, vb_clock_ms()) &&
+		bool is_good = rc == 0 && !backlog_is_blocked(&worker->clients[client].backlog, vb_clock_ms()) &&
 			       obey(worker, client, &message, &fd);
 		if (fd >= 0)
 			close(fd);
@@ -382,7 +382,7 @@ static enum vb_process_state on_question_of_process(void *user, uint32_t qpn)
 	return process_state(worker->registry->clients[client].pid);
 }
 
-/* ---- The loop -------------------------------------------------------------------------------------------------- */
+/* ---- The loop ---------------------------------------------------------------------------------------------------- */
 
 enum watched { LINK, LISTENER, OWN, SENDERS, FIRST_CLIENT = SENDERS + 2 };
 
@@ -418,7 +418,7 @@ static int next_timeout(struct worker *worker, uint64_t now)
 		timeout = earlier(timeout, worker->settle_at, now);
 	else if (worker->must_repair)
 		timeout = earlier(timeout, worker->repair_at, now);
-	else if ((group_strangers(&worker->group) && has_clients) || worker->is_mixed)
+	else if ((group_unknown_slots(&worker->group) && has_clients) || worker->is_mixed)
 		timeout = earlier(timeout, worker->check_at, now);
 	return timeout;
 }
@@ -468,7 +468,7 @@ static void serve(struct worker *worker, const struct pollfd *polls, const uint1
 		if (client->is_used && polls[i].fd == client->connection && polls[i].revents & ~POLLOUT)
 			hear(worker, owner[i]);
 		if (client->is_used && polls[i].fd == worker->clients[owner[i]].channel)
-			worker_miss_courier(worker, owner[i]);
+			worker_miss_forwarder(worker, owner[i]);
 	}
 	uint64_t now = vb_clock_ms();
 	worker_part(worker, now);
@@ -536,7 +536,7 @@ static void resume(struct worker *worker)
 		const struct client_slot *one = &worker->registry->slots[slot];
 		bool has_user = one->user >= 0 && worker->registry->clients[one->user].is_used;
 		if (one->is_carried && !has_user && one->owner >= 0)
-			worker_end_courier(worker, (uint8_t)slot);
+			worker_end_forwarder(worker, (uint8_t)slot);
 	}
 	worker->must_repair = true;
 }
@@ -549,9 +549,9 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 		return WORKER_FAILED;
 	worker->registry = registry;
 	worker->link = link;
-	worker->undertaker.link = -1;
-	if (getrandom(&worker->last_courier, sizeof(worker->last_courier), 0) < 0)
-		worker->last_courier = 0;
+	worker->closer.link = -1;
+	if (getrandom(&worker->last_forwarder, sizeof(worker->last_forwarder), 0) < 0)
+		worker->last_forwarder = 0;
 	worker->stays = options->stays;
 	worker->says_clients = options->says_clients;
 	worker->trusted = &options->trusted;
@@ -582,18 +582,18 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 		report(options->report, "out of memory");
 		return WORKER_FAILED;
 	}
-	relay_init(worker->asking);
-	relay_init(worker->asked);
+	exchanges_init(worker->asking);
+	exchanges_init(worker->asked);
 	worker_note_slots(worker);
 	uint64_t now = vb_clock_ms();
 	worker->settle_at = now + SETTLE_MS;
-	worker->knows_ports_at = options->is_first && group_strangers(&worker->group) == 0 ? now : now + RELEARN_MS;
+	worker->knows_ports_at = options->is_first && group_unknown_slots(&worker->group) == 0 ? now : now + RELEARN_MS;
 	worker->idle_at = now + (options->is_first ? FIRST_IDLE_MS : IDLE_MS);
-	worker->is_settled = group_strangers(&worker->group) == 0;
+	worker->is_settled = group_unknown_slots(&worker->group) == 0;
 	worker->survivors_until = now + SURVIVORS_MS;
 	if (!options->is_first)
 		resume(worker);
-	if (group_strangers(&worker->group))
+	if (group_unknown_slots(&worker->group))
 		group_find_survivors(&worker->group, worker->survives);
 	report(options->report, VB_BROKER_READY);
 
@@ -608,7 +608,7 @@ enum worker_end worker_run(struct registry *registry, int link, const struct wor
 	free(worker->asking);
 	free(worker->asked);
 	qp1_destroy(worker->qp1);
-	undertaker_dismiss(&worker->undertaker);
+	closer_dismiss(&worker->closer);
 	close(worker->group.own);
 	close(worker->group.probe);
 	close(worker->group.fence);

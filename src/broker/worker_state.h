@@ -4,7 +4,7 @@
  *   admission.c who may be one
  *   slots.c their shares of UDP 4791
  *   trust.c whose they are, and what they may have
- *   carry.c couriers, for processes that may not have a socket
+ *   carry.c forwarders, for processes that may not have a socket
  *   mads.c what goes between them and the wire
  *   meetings.c two of them who are to share memory
  *
@@ -21,10 +21,10 @@
 #include "broker/ports.h"
 #include "broker/qp1.h"
 #include "broker/registry.h"
-#include "broker/relay.h"
+#include "broker/exchanges.h"
 #include "broker/sources.h"
 #include "broker/traffic.h"
-#include "broker/undertaker.h"
+#include "broker/closer.h"
 #include "broker/worker.h"
 #include "host/protocol.h"
 #include "os/clock.h"
@@ -32,9 +32,9 @@
 
 _Static_assert(DISCOVERY_CLIENTS >= REGISTRY_CLIENTS, "discovery counts clients as the registry does");
 
-/* A courier's CARRY message: the process that it serves. */
+/* A forwarder's CARRY message: the process that it serves. */
 struct carries {
-	bool is_courier;
+	bool is_forwarder;
 	uint8_t slot; /* the slot that it wants; 0: any */
 	pid_t pid;
 	uid_t uid;
@@ -43,12 +43,12 @@ struct carries {
 
 struct client_state {
 	struct carries carries;
-	int channel; /* the client's end of the channel, while it waits for its courier's slot; or -1 */
-	uint32_t courier_number;
-	uint32_t courier_request; /* the request that it will answer; 0: it replaces a courier that died */
-	uint8_t courier_slot;     /* the slot to ask for; 0: any */
-	uint64_t leaves_at;       /* set when the connection is gone; else 0 */
-	uint64_t since;           /* when it connected */
+	int channel; /* the client's end of the channel, while it waits for its forwarder's slot; or -1 */
+	uint32_t forwarder_number;
+	uint32_t forwarder_request; /* the request that it will answer; 0: it replaces a forwarder that died */
+	uint8_t forwarder_slot;     /* the slot to ask for; 0: any */
+	uint64_t leaves_at;         /* set when the connection is gone; else 0 */
+	uint64_t since;             /* when it connected */
 	bool has_spoken;
 	uid_t speaker; /* the user that sent its last message; like the registry's uid */
 	bool wants_slot;
@@ -80,13 +80,13 @@ struct worker {
 	struct vb_users users;
 	unsigned parting_count;
 	struct parting parting[PARTING_MAX];
-	struct undertaker undertaker;
-	uint32_t last_courier; /* number of the last one started */
+	struct closer closer;
+	uint32_t last_forwarder; /* number of the last one started */
 	struct group group;
 	struct qp1 *qp1;
 	struct discovery *discovery;
-	struct relay *asking; /* clients' own requests, by transaction */
-	struct relay *asked;  /* requests passed to clients, by the requester's communication ID */
+	struct exchanges *asking; /* clients' own requests, by transaction */
+	struct exchanges *asked;  /* requests passed to clients, by the requester's communication ID */
 	struct ports *ports;
 	struct orphans *orphans;
 	struct sources *sources;
@@ -116,7 +116,7 @@ static inline bool worker_is_before(uint64_t at_ms)
 	return (uint64_t)vb_clock_ms() < at_ms;
 }
 
-/* ---- worker.c --------------------------------------------------------------------------------------------------- */
+/* ---- worker.c ---------------------------------------------------------------------------------------------------- */
 
 void worker_reset_client(struct client_state *state);
 void worker_remove_client(struct worker *worker, unsigned number);
@@ -128,15 +128,15 @@ void worker_say(struct worker *worker, unsigned client, const struct vb_message 
 __attribute__((format(printf, 5, 6))) void worker_refuse(
 	struct worker *worker, unsigned client, uint32_t request, int error, const char *format, ...);
 
-/* ---- admission.c ------------------------------------------------------------------------------------------------ */
+/* ---- admission.c ------------------------------------------------------------------------------------------------- */
 
 void worker_accept_clients(struct worker *worker);
-/* True if uid may have another connection, its couriers' included; holders: the users of the present ones. */
+/* True if uid may have another connection, its forwarders' included; holders: the users of the present ones. */
 bool worker_may_connect(const struct worker *worker, uid_t uid, struct holders *holders);
 /* Closes connections that were refused a while ago. */
 void worker_part(struct worker *worker, uint64_t now);
 
-/* ---- slots.c ---------------------------------------------------------------------------------------------------- */
+/* ---- slots.c ----------------------------------------------------------------------------------------------------- */
 
 /* Call when slots changed: peers are told the smallest receive buffer of a slot, and several users may have sockets
  * now. */
@@ -150,7 +150,7 @@ bool worker_adopt_slot(struct worker *worker, unsigned client, const struct vb_m
  * that. */
 void worker_keep_group(struct worker *worker);
 
-/* ---- trust.c ---------------------------------------------------------------------------------------------------- */
+/* ---- trust.c ----------------------------------------------------------------------------------------------------- */
 
 /* The user that connected; VB_USER_UNKNOWN if the last message was another user's. */
 uid_t worker_user_of(const struct worker *worker, unsigned client);
@@ -159,30 +159,30 @@ bool worker_trusts(const struct worker *worker, unsigned client);
 /* True if both processes are of one user at this moment. */
 bool worker_are_of_one_user(const struct worker *worker, unsigned one, unsigned other);
 
-/* ---- carry.c ---------------------------------------------------------------------------------------------------- */
+/* ---- carry.c ----------------------------------------------------------------------------------------------------- */
 
-/* Starts a courier for client; slot: the one that client already has, or 0. */
-void worker_send_courier(struct worker *worker, unsigned client, uint8_t slot);
-/* The courier for which client waits has ended. */
-void worker_miss_courier(struct worker *worker, unsigned client);
-/* CARRY, from a courier. True: fd is now the group's. *is_good false: it breaks the protocol. */
-bool worker_hear_courier(
+/* Starts a forwarder for client; slot: the one that client already has, or 0. */
+void worker_send_forwarder(struct worker *worker, unsigned client, uint8_t slot);
+/* The forwarder for which client waits has ended. */
+void worker_miss_forwarder(struct worker *worker, unsigned client);
+/* CARRY, from a forwarder. True: fd is now the group's. *is_good false: it breaks the protocol. */
+bool worker_hear_forwarder(
 	struct worker *worker, unsigned client, const struct vb_message *message, int fd, bool *is_good);
-/* Finds the client that the courier serves. False: it has gone, and the courier is told. */
-bool worker_find_user(struct worker *worker, unsigned courier, struct client_slot *slot);
+/* Finds the client that the forwarder serves. False: it has gone, and the forwarder is told. */
+bool worker_find_user(struct worker *worker, unsigned forwarder, struct client_slot *slot);
 /* The same if the client may not have connected yet. */
-void worker_name_user(struct worker *worker, unsigned courier, struct client_slot *slot);
+void worker_name_user(struct worker *worker, unsigned forwarder, struct client_slot *slot);
 /* The slot's user gets its end of the channel. */
 void worker_hand_over_channel(struct worker *worker, uint8_t slot);
-/* A process with a living courier has connected to a new broker. */
+/* A process with a living forwarder has connected to a new broker. */
 void worker_adopt_carried(struct worker *worker, unsigned client, const struct vb_message *message);
-/* Ends the slot's courier, which is no longer needed; returns when it is dead. */
-void worker_end_courier(struct worker *worker, uint8_t slot);
+/* Ends the slot's forwarder, which is no longer needed; returns when it is dead. */
+void worker_end_forwarder(struct worker *worker, uint8_t slot);
 void worker_join_group(struct worker *worker, unsigned client, const struct vb_message *message);
-/* Reaps couriers that have ended. */
+/* Reaps forwarders that have ended. */
 void worker_reap(void);
 
-/* ---- mads.c ----------------------------------------------------------------------------------------------------- */
+/* ---- mads.c ------------------------------------------------------------------------------------------------------ */
 
 void worker_send_mad(struct worker *worker, unsigned client, const struct vb_message *message); /* it is answered */
 void worker_post_mad(struct worker *worker, unsigned client, const struct vb_message *message);
@@ -193,7 +193,7 @@ void worker_serve_early(struct worker *worker, uint64_t now);
 /* The client's process is gone: tells its peers, once. A peer that misses it learns it by its next request. */
 void worker_bid_farewell(struct worker *worker, unsigned number);
 
-/* ---- meetings.c ------------------------------------------------------------------------------------------------- */
+/* ---- meetings.c -------------------------------------------------------------------------------------------------- */
 
 void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message); /* it is answered */
 void worker_open(struct worker *worker, unsigned client, const struct vb_message *message);

@@ -17,7 +17,7 @@ const char vb_broker_help[] =
 	"and that broker ends after its last client.\n"
 	"\n"
 	"Programs accept a broker of their own user or of root. For several users on one\n"
-	"machine run this as root, for example as a service. A courier process forwards\n"
+	"machine run this as root, for example as a service. A forwarder process forwards\n"
 	"each datagram to processes of other users, so that they cannot disturb each other.\n"
 	"\n"
 	"With VERBENA_LOG=info it reports each process that comes or goes.\n"

@@ -205,7 +205,7 @@ static void report_verbena(struct vb_findings *findings, const struct vb_way *wa
 	check_mtu(findings, way, timeout_ms);
 }
 
-static void report_stranger(struct vb_findings *findings, const struct vb_way *way, const struct probe_run *run)
+static void report_unknown_holder(struct vb_findings *findings, const struct vb_way *way, const struct probe_run *run)
 {
 	struct vb_mad_header header;
 
@@ -304,7 +304,7 @@ static void ask_around(struct vb_findings *findings, const struct vb_way *way, u
 	else if (is_verbena)
 		report_verbena(findings, way, &run, &peer, timeout_ms);
 	else
-		report_stranger(findings, way, &run);
+		report_unknown_holder(findings, way, &run);
 	vb_knock_close(&knocker);
 }
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "host/peers/calibration.h"
-#include "host/peers/local_peers.h"
+#include "host/peers/host_peers.h"
 
 #define CHECK "same host"
 

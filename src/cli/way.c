@@ -152,7 +152,7 @@ int vb_way_find(struct vb_way *way, const char *host, int family, char *why, siz
 	return error ? error : find_device(way, why, why_size);
 }
 
-/* ---- Knocking -------------------------------------------------------------------------------------------------- */
+/* ---- Knocking ---------------------------------------------------------------------------------------------------- */
 
 /* A discovery as a whole RoCEv2 packet: to any listener, an ordinary management datagram. */
 static size_t build_packet(const struct vb_way *way, uint16_t src_port, uint8_t out[VB_MAD_PACKET_BYTES])
@@ -284,7 +284,7 @@ void vb_knock_close(struct vb_knocker *knocker)
 		close(knocker->fd);
 }
 
-/* ---- MADs ------------------------------------------------------------------------------------------------------ */
+/* ---- MADs -------------------------------------------------------------------------------------------------------- */
 
 static void hear(void *user, const struct vb_broker_notice *notice)
 {

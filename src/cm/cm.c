@@ -10,7 +10,7 @@
 
 enum { MOST_HALF_OPEN = 4096 };
 
-/* ---- The manager ------------------------------------------------------------------------------------------------ */
+/* ---- The manager ------------------------------------------------------------------------------------------------- */
 
 static int init_tables(struct vb_cm *cm, uint32_t max_half_open)
 {
@@ -69,7 +69,7 @@ void vb_cm_counters(const struct vb_cm *cm, uint64_t values[VB_CM_COUNTER_COUNT]
 	memcpy(values, cm->counters, sizeof(cm->counters));
 }
 
-/* ---- Ids -------------------------------------------------------------------------------------------------------- */
+/* ---- Ids --------------------------------------------------------------------------------------------------------- */
 
 struct vb_cm_id *vb_cm_id_create(struct vb_cm *cm, void *user)
 {
@@ -136,7 +136,7 @@ const struct vb_cm_path *vb_cm_id_path(const struct vb_cm_id *id)
 	return &id->path;
 }
 
-/* ---- States ----------------------------------------------------------------------------------------------------- */
+/* ---- States ------------------------------------------------------------------------------------------------------ */
 
 /* The states that may follow each one: the figure at the top of cm.h, with its shortcuts. An id is given up to IDLE
  * only where its peer has no connection of ours to lose. */

@@ -66,7 +66,7 @@ struct vb_cm_path {
 	uint32_t scope; /* interface of link-local addresses, else 0 */
 };
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------ */
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
 struct vb_cm_id *vb_cm_id_create(struct vb_cm *cm, void *user); /* NULL: out of memory */
 /* Ends the exchange as the specification requires: a REQ received is rejected, a REQ sent is given up by a REJ
@@ -103,7 +103,7 @@ int vb_cm_sidr_request(struct vb_cm_id *id, const struct vb_cm_path *path, const
 	vb_time timeout, unsigned retries, vb_time now);
 int vb_cm_sidr_reply(struct vb_cm_id *id, const struct vb_cm_sidr_rep *rep, vb_time now);
 
-/* ---- In and out ------------------------------------------------------------------------------------------------- */
+/* ---- In and out -------------------------------------------------------------------------------------------------- */
 
 /* A MAD of class CM arrived. A malformed one is counted and dropped. */
 void vb_cm_receive(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_t mad[VB_MAD_LENGTH], vb_time now);

@@ -5,7 +5,7 @@
 #include "base/invariant.h"
 #include "cm/id.h"
 
-/* ---- DREQ and DREP ---------------------------------------------------------------------------------------------- */
+/* ---- DREQ and DREP ----------------------------------------------------------------------------------------------- */
 
 struct vb_cm_message vb_cm_make_dreq(struct vb_cm_id *id)
 {
@@ -126,7 +126,7 @@ void vb_cm_take_dreq_as_rejection(struct vb_cm_id *id, const struct vb_cm_messag
 		vb_cm_enter_timewait(id, now);
 }
 
-/* ---- REJ -------------------------------------------------------------------------------------------------------- */
+/* ---- REJ --------------------------------------------------------------------------------------------------------- */
 
 /* The answer to our REQ; or the sender of a REQ has given up. Neither side has moved its QP. */
 void vb_cm_take_rej(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
@@ -180,7 +180,7 @@ int vb_cm_reject(struct vb_cm_id *id, uint16_t reason, const void *ari, size_t a
 	return 0;
 }
 
-/* ---- The end without the user ----------------------------------------------------------------------------------- */
+/* ---- The end without the user ------------------------------------------------------------------------------------ */
 
 /* The peer has our REP, so it may be connected by now, and the REJ may be lost: a DREQ is repeated until the peer
  * answers. The user hears nothing more of it. The sender of the REQ may not exist, and has chosen how long we wait:

@@ -145,7 +145,7 @@ static inline bool vb_cm_awaits_confirmation(enum vb_cm_state state)
 	return state == VB_CM_REP_SENT || state == VB_CM_MRA_REP_RCVD;
 }
 
-/* ---- messages.c ------------------------------------------------------------------------------------------------- */
+/* ---- messages.c -------------------------------------------------------------------------------------------------- */
 
 struct vb_cm_message vb_cm_message_of(const struct vb_cm_id *id, enum vb_cm_kind kind);
 struct vb_cm_message vb_cm_rejection(const struct vb_cm_id *id, uint16_t reason);
@@ -157,7 +157,7 @@ uint64_t vb_cm_new_transaction(struct vb_cm_id *id);
 vb_time vb_cm_span(uint8_t code);
 vb_time vb_cm_period(uint8_t ack_timeout, uint8_t response_timeout);
 
-/* ---- find.c ----------------------------------------------------------------------------------------------------- */
+/* ---- find.c ------------------------------------------------------------------------------------------------------ */
 
 uint64_t vb_cm_hash(const struct vb_cm *cm, uint64_t a, uint64_t b, const struct vb_gid *gid); /* gid may be NULL */
 enum { VB_CM_NUMBER_BITS = 24, VB_CM_NUMBERS = 1 << VB_CM_NUMBER_BITS };
@@ -174,7 +174,7 @@ struct vb_cm_id *vb_cm_find_remote(struct vb_cm *cm, const struct vb_gid *remote
 struct vb_cm_id *vb_cm_find_qp(struct vb_cm *cm, const struct vb_gid *remote, uint64_t guid, uint32_t qpn);
 struct vb_cm_id *vb_cm_find_listener(struct vb_cm *cm, uint64_t service_id, const struct vb_gid *address);
 
-/* ---- half_open.c ------------------------------------------------------------------------------------------------ */
+/* ---- half_open.c ------------------------------------------------------------------------------------------------- */
 
 int vb_cm_half_open_init(struct vb_cm_half_open *half_open, uint32_t limit); /* -ENOMEM */
 void vb_cm_half_open_deinit(struct vb_cm_half_open *half_open);
@@ -183,7 +183,7 @@ void vb_cm_half_open_remove(struct vb_cm_id *id);
 /* The id that has to make room for a newcomer from this source; NULL: no other source has more requests. */
 struct vb_cm_id *vb_cm_half_open_victim(struct vb_cm *cm, const struct vb_gid *newcomer);
 
-/* ---- queues.c --------------------------------------------------------------------------------------------------- */
+/* ---- queues.c ---------------------------------------------------------------------------------------------------- */
 
 /* Events are reserved before a message or a timeout is handled, so that posting one never fails. */
 enum { VB_CM_MOST_EVENTS = 3 /* of one message */ };
@@ -201,7 +201,7 @@ void vb_cm_send_kept(struct vb_cm_id *id);                                 /* to
 void vb_cm_send_unkept(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message);
 enum vb_cm_kind vb_cm_kept(const struct vb_cm_id *id);
 
-/* ---- cm.c ------------------------------------------------------------------------------------------------------- */
+/* ---- cm.c -------------------------------------------------------------------------------------------------------- */
 
 void vb_cm_id_free(struct vb_cm_id *id);
 /* Stops the timer. An id that becomes IDLE forgets its peer; if it is released, it is freed and must not be used
@@ -214,7 +214,7 @@ struct vb_cm_id *vb_cm_id_create_for(
 struct vb_cm_message vb_cm_id_begin(
 	struct vb_cm_id *id, enum vb_cm_kind kind, const struct vb_cm_path *path, uint64_t service_id);
 
-/* ---- retry.c ---------------------------------------------------------------------------------------------------- */
+/* ---- retry.c ----------------------------------------------------------------------------------------------------- */
 
 /* Each sets the timer from now on. */
 void vb_cm_await(struct vb_cm_id *id, uint8_t retries, vb_time now); /* for id->sent, to be sent again so often */
@@ -229,7 +229,7 @@ bool vb_cm_try_again(struct vb_cm_id *id, vb_time now);
 /* There shall be no further attempt. */
 void vb_cm_give_up(struct vb_cm_id *id, int error, vb_time now);
 
-/* ---- The states: each function handles a message or a timeout; states.c's tables name them ---------------------- */
+/* ---- The states: each function handles a message or a timeout; states.c's tables name them ----------------------- */
 
 typedef void vb_cm_taker(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now);
 typedef void vb_cm_timeout(struct vb_cm_id *id, vb_time now);

@@ -1,5 +1,5 @@
-/* MRA, "message receipt acknowledged": the receiver of a REQ or REP asks for more time to answer. Both sides send and
- * receive it. IBA vol. 1, 12.6.6. */
+/* MRA, "message completion acknowledged": the receiver of a REQ or REP asks for more time to answer. Both sides send
+ * and receive it. IBA vol. 1, 12.6.6. */
 #include <errno.h>
 #include "base/invariant.h"
 #include "cm/id.h"
@@ -9,7 +9,7 @@ enum {
 	USER_SPAN = 22, /* 17 s, short enough to notice soon a host that dies meanwhile */
 };
 
-/* ---- Sent ------------------------------------------------------------------------------------------------------- */
+/* ---- Sent -------------------------------------------------------------------------------------------------------- */
 
 int vb_cm_delay(struct vb_cm_id *id, uint8_t service_timeout, vb_time now)
 {
@@ -34,7 +34,7 @@ void vb_cm_hold_off(struct vb_cm_id *id, vb_time now)
 		vb_cm_delay(id, USER_SPAN, now);
 }
 
-/* ---- Received --------------------------------------------------------------------------------------------------- */
+/* ---- Received ---------------------------------------------------------------------------------------------------- */
 
 static void wait_longer(struct vb_cm_id *id, const struct vb_cm_message *message, vb_time now)
 {

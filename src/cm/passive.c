@@ -44,7 +44,7 @@ static void refuse_for_good(
 	vb_cm_record_create(cm, path, req, false, mad, memory_of(&req->req), now);
 }
 
-/* ---- The same communication ID as before ------------------------------------------------------------------------ */
+/* ---- The same communication ID as before ------------------------------------------------------------------------- */
 
 static bool has_answer(const struct vb_cm_id *id)
 {
@@ -93,7 +93,7 @@ static bool is_known(struct vb_cm *cm, const struct vb_cm_path *path, const stru
 	return true;
 }
 
-/* ---- A new one -------------------------------------------------------------------------------------------------- */
+/* ---- A new one --------------------------------------------------------------------------------------------------- */
 
 static struct vb_cm_id *create_for(
 	struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *message, vb_time now)
@@ -149,7 +149,7 @@ void vb_cm_take_req(struct vb_cm *cm, const struct vb_cm_path *path, const struc
 		vb_cm_count(cm, VB_CM_DROPPED_COUNT);
 }
 
-/* ---- Answering -------------------------------------------------------------------------------------------------- */
+/* ---- Answering --------------------------------------------------------------------------------------------------- */
 
 int vb_cm_accept(struct vb_cm_id *id, const struct vb_cm_rep *rep, vb_time now)
 {

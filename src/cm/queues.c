@@ -12,7 +12,7 @@ struct queued {
 	struct vb_cm_outgoing outgoing;
 };
 
-/* ---- Events ----------------------------------------------------------------------------------------------------- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 bool vb_cm_reserve_events(struct vb_cm *cm)
 {
@@ -79,7 +79,7 @@ bool vb_cm_next_event(struct vb_cm *cm, struct vb_cm_event *event)
 	return true;
 }
 
-/* ---- MADs ------------------------------------------------------------------------------------------------------- */
+/* ---- MADs -------------------------------------------------------------------------------------------------------- */
 
 /* A MAD that cannot be queued is lost, as it might be on the wire. */
 static void queue(struct vb_cm *cm, const struct vb_cm_path *path, const uint8_t mad[VB_MAD_LENGTH])

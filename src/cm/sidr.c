@@ -7,7 +7,7 @@
 
 enum { MOST_RETRIES = 255 };
 
-/* ---- Asking ----------------------------------------------------------------------------------------------------- */
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
 int vb_cm_sidr_request(struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_sidr_req *req,
 	vb_time timeout, unsigned retries, vb_time now)
@@ -37,7 +37,7 @@ void vb_cm_take_sidr_rep(struct vb_cm_id *id, const struct vb_cm_message *messag
 	vb_cm_id_enter(id, VB_CM_IDLE);
 }
 
-/* ---- Being asked ------------------------------------------------------------------------------------------------ */
+/* ---- Being asked ------------------------------------------------------------------------------------------------- */
 
 /* The message's remote_id is the request's ID; the reply has no ID of its own. */
 static struct vb_cm_message make_reply(uint64_t transaction_id, uint32_t request_id, const struct vb_cm_sidr_rep *rep)

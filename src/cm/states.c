@@ -80,7 +80,7 @@ static vb_cm_timeout *const timeouts[VB_CM_STATES] = {
 
 #define NO_MEMORY_PAUSE (10 * VB_MS)
 
-/* ---- Messages --------------------------------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 /* The address is the peer's, and so is the communication ID, which is unknown before a REP or MRA. */
 static bool is_from_peer(const struct vb_cm_id *id, const struct vb_cm_path *path, const struct vb_cm_message *message)
@@ -201,7 +201,7 @@ void vb_cm_undelivered(
 	timeouts[id->state](id, now);
 }
 
-/* ---- Time ------------------------------------------------------------------------------------------------------- */
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
 
 void vb_cm_advance(struct vb_cm *cm, vb_time now)
 {

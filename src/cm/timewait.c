@@ -50,7 +50,7 @@ void vb_cm_take_late(struct vb_cm_id *id, const struct vb_cm_message *message, v
 		vb_cm_count(id->cm, VB_CM_DUPLICATES_COUNT);
 }
 
-/* ---- Records ---------------------------------------------------------------------------------------------------- */
+/* ---- Records ----------------------------------------------------------------------------------------------------- */
 
 void vb_cm_record_create(struct vb_cm *cm, const struct vb_cm_path *path, const struct vb_cm_message *request,
 	bool is_sidr, const uint8_t answer[VB_MAD_LENGTH], vb_time span, vb_time now)

@@ -18,7 +18,8 @@
 	X(DROP_UC_SEQUENCE, "drop_uc_sequence", "UC packet of a message that lost a packet")                           \
 	X(DROP_UC_ACCESS, "drop_uc_access", "UC message refused by key, bounds or permission")                         \
 	X(DROP_LENGTH, "drop_length", "payload length is not what the opcode or path MTU allows")                      \
-	X(DROP_NEIGHBOUR, "drop_neighbour", "datagram for a process of this host that took none for a while, or died") \
+	X(DROP_LOCAL_PEER, "drop_local_peer",                                                                          \
+		"datagram for a process of this host that took none for a while, or died")                             \
 	X(RX_PACKETS, "rx_packets", "packets received by the engine")                                                  \
 	X(RX_BYTES, "rx_bytes", "payload bytes received")                                                              \
 	X(TX_PACKETS, "tx_packets", "packets handed out to be sent")                                                   \

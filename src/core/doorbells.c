@@ -15,7 +15,7 @@ void vb_qp_answer_doorbell(struct vb_qp *qp)
 	switch (vb_state(qp)) {
 	case VB_QPS_RTS:
 	case VB_QPS_SQD:
-		if (__builtin_expect(qp->peer && qp->peer->neighbour != qp->neighbour, false))
+		if (__builtin_expect(qp->peer && qp->peer->local_peer != qp->local_peer, false))
 			qp->transport->choose(qp);
 		vb_schedule(qp);
 		break;

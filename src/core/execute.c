@@ -66,7 +66,7 @@ static bool reach(const struct vb_target *target, const struct vb_request *reque
 		length, access, reach);
 }
 
-/* ---- Receives -------------------------------------------------------------------------------------------------- */
+/* ---- Receives ---------------------------------------------------------------------------------------------------- */
 
 /* Field by field, each once: what is put together first and copied then waits for its own stores. */
 static void fill_completion(struct vb_wc *wc, const struct vb_qp *qp, const struct vb_request *last, uint64_t wr_id,
@@ -136,7 +136,7 @@ enum vb_verdict vb_execute_datagram(
 	return verdict == VB_EXECUTED ? append(target, payload, length, true) : verdict;
 }
 
-/* ---- SEND ------------------------------------------------------------------------------------------------------ */
+/* ---- SEND -------------------------------------------------------------------------------------------------------- */
 
 /* All of the packet but its first skip bytes. */
 __attribute__((always_inline)) static inline enum vb_verdict place_send(
@@ -186,7 +186,7 @@ static enum vb_verdict execute_tagged_send(struct vb_target *target, const struc
 	return verdict;
 }
 
-/* ---- WRITE ----------------------------------------------------------------------------------------------------- */
+/* ---- WRITE ------------------------------------------------------------------------------------------------------- */
 
 /* The RETH opens the message: its whole range is checked once, and with each packet whether the key is still what it
  * was. */
@@ -253,7 +253,7 @@ bool vb_execute_middle(struct vb_target *target, const uint8_t *payload, uint32_
 	return true;
 }
 
-/* ---- Requests that are answered -------------------------------------------------------------------------------- */
+/* ---- Requests that are answered ---------------------------------------------------------------------------------- */
 
 static enum vb_verdict execute_read(const struct vb_target *target, const struct vb_request *request)
 {
@@ -313,7 +313,7 @@ static enum vb_verdict execute_flush(const struct vb_target *target, const struc
 	return VB_EXECUTED;
 }
 
-/* ---- Bytes that somebody else puts in their place -------------------------------------------------------------- */
+/* ---- Bytes that somebody else puts in their place ---------------------------------------------------------------- */
 
 bool vb_execute_places(const struct vb_target *target, uint32_t length, struct vb_iov *iov, unsigned *count)
 {
@@ -328,7 +328,7 @@ bool vb_execute_places(const struct vb_target *target, uint32_t length, struct v
 	return true;
 }
 
-/* ---- Any request ----------------------------------------------------------------------------------------------- */
+/* ---- Any request ------------------------------------------------------------------------------------------------- */
 
 enum vb_verdict vb_execute(struct vb_target *target, const struct vb_request *request, uint64_t *before)
 {

@@ -57,7 +57,7 @@ void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state state)
 	atomic_store(&qp->state, state);
 }
 
-/* ---- What is stopped ------------------------------------------------------------------------------------------- */
+/* ---- What is stopped --------------------------------------------------------------------------------------------- */
 
 static void stop_requests(struct vb_qp *qp)
 {
@@ -85,7 +85,7 @@ void vb_qp_enter_error(struct vb_qp *qp)
 	assert(head_index(qp) == qp->requester.cursor && !vb_requester_is_busy(qp));
 }
 
-/* ---- Why ------------------------------------------------------------------------------------------------------- */
+/* ---- Why --------------------------------------------------------------------------------------------------------- */
 
 static uint32_t stuck_bytes(const struct vb_qp *qp)
 {
@@ -148,7 +148,7 @@ static void note_refused_access(struct vb_qp *qp)
 		wqe->opcode == VB_WR_FLUSH ? wqe->flush.length : wqe->length);
 }
 
-/* ---- Failing --------------------------------------------------------------------------------------------------- */
+/* ---- Failing ----------------------------------------------------------------------------------------------------- */
 
 void vb_qp_fail(struct vb_qp *qp, enum vb_cause_kind cause, enum vb_wc_status status, vb_time now)
 {
@@ -228,7 +228,7 @@ void vb_lane_fail_qps(struct vb_lane *lane, enum vb_cause_kind cause, vb_time no
 	}
 }
 
-/* ---- Asked for ------------------------------------------------------------------------------------------------- */
+/* ---- Asked for --------------------------------------------------------------------------------------------------- */
 
 bool vb_qp_peer_is_verbena(const struct vb_qp *qp)
 {

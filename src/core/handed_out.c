@@ -1,41 +1,41 @@
 /* Packets at the port: those between transmit and transmit_done. They come back in any order and as late as they
  * like, also when their QP has been reset or is gone.
  *
- * Holds: a receipt's cookie says all that is needed of its packet, so nothing is kept for one. It names its QP by index
- * and life, never by address: what was handed out in a life that is over concerns nobody. The memory of a QP that was
- * destroyed stays until what was out then has come back.
+ * Holds: a completion's cookie says all that is needed of its packet, so nothing is kept for one. It names its QP by
+ * index and epoch, never by address: what was handed out in an epoch that is over concerns nobody. The memory of a QP
+ * that was destroyed stays until what was out then has come back.
  *
- *   bits 0-31 are the transport's (roce/batch.h), bit 0 of these the generation; 32-47 index of the QP; 48-63 its life
+ *   bits 0-31 are the transport's (roce/batch.h), bit 0 of these the generation; 32-47 index of the QP; 48-63 its epoch
  */
 #include "core/handed_out.h"
 #include "base/invariant.h"
 #include "core/lane.h"
-#include "core/lives.h"
+#include "core/epochs.h"
 #include "core/qp.h"
 
-enum { INDEX_SHIFT = 32, LIFE_SHIFT = 48 };
+enum { INDEX_SHIFT = 32, EPOCH_SHIFT = 48 };
 
-/* ---- Going out ------------------------------------------------------------------------------------------------- */
+/* ---- Going out --------------------------------------------------------------------------------------------------- */
 
 void vb_handed_out_disown(struct vb_qp *qp)
 {
-	uint64_t life = ++qp->lane->lives;
+	uint64_t epoch = ++qp->lane->epochs;
 
-	qp->cookie = life << LIFE_SHIFT | (uint64_t)(qp->qpn & 0xffff) << INDEX_SHIFT;
+	qp->cookie = epoch << EPOCH_SHIFT | (uint64_t)(qp->qpn & 0xffff) << INDEX_SHIFT;
 	/* Before any completion says that its bytes are the program's again. */
 	if (qp->lane->published) {
-		atomic_store(&qp->lane->published->lives[qp->qpn & 0xffff], (uint16_t)life);
+		atomic_store(&qp->lane->published->epochs[qp->qpn & 0xffff], (uint16_t)epoch);
 		atomic_thread_fence(memory_order_seq_cst);
 	}
-	assert(vb_handed_out_life(qp) == (uint16_t)life);
+	assert(vb_handed_out_epoch(qp) == (uint16_t)epoch);
 }
 
-uint16_t vb_handed_out_life(const struct vb_qp *qp)
+uint16_t vb_handed_out_epoch(const struct vb_qp *qp)
 {
-	return (uint16_t)(qp->cookie >> LIFE_SHIFT);
+	return (uint16_t)(qp->cookie >> EPOCH_SHIFT);
 }
 
-/* ---- Counted --------------------------------------------------------------------------------------------------- */
+/* ---- Counted ----------------------------------------------------------------------------------------------------- */
 
 void vb_handed_out_add(struct vb_lane *lane, unsigned packets)
 {
@@ -48,7 +48,7 @@ struct vb_qp *vb_handed_out_owner(const struct vb_lane *lane, uint64_t cookie)
 {
 	struct vb_qp *qp = vb_lane_find_qp(lane, (uint32_t)lane->slot << 16 | (cookie >> INDEX_SHIFT & 0xffff));
 
-	return qp && qp->cookie >> LIFE_SHIFT == cookie >> LIFE_SHIFT ? qp : NULL;
+	return qp && qp->cookie >> EPOCH_SHIFT == cookie >> EPOCH_SHIFT ? qp : NULL;
 }
 
 /* The generations change places when somebody waits for the younger one and the older one has come back. */
@@ -66,7 +66,7 @@ void vb_handed_out_remove(struct vb_lane *lane, unsigned packets, unsigned odd)
 	turn_over(&lane->handed_out);
 }
 
-/* ---- Waiting for it -------------------------------------------------------------------------------------------- */
+/* ---- Waiting for it ---------------------------------------------------------------------------------------------- */
 
 unsigned vb_lane_handed_out(const struct vb_lane *lane)
 {
@@ -91,7 +91,7 @@ bool vb_lane_is_back(const struct vb_lane *lane, uint32_t mark)
 	return later > 1 || (later == 1 && lane->handed_out.counts[mark & VB_COOKIE_GENERATION] == 0);
 }
 
-void vb_lane_publish_lives(struct vb_lane *lane, struct vb_lives *lives)
+void vb_lane_publish_epochs(struct vb_lane *lane, struct vb_epochs *epochs)
 {
-	lane->published = lives;
+	lane->published = epochs;
 }

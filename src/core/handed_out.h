@@ -4,7 +4,7 @@
 
 #include "core/objects.h"
 
-struct vb_lives;
+struct vb_epochs;
 
 #define VB_COOKIE_GENERATION 1u
 
@@ -16,15 +16,15 @@ struct vb_handed_out {
 	unsigned counts[2];  /* by that bit */
 };
 
-/* Packets of qp at the port concern it no more: receipts of it say nothing but that its bytes are free. */
+/* Packets of qp at the port concern it no more: completions of it say nothing but that its bytes are free. */
 void vb_handed_out_disown(struct vb_qp *qp);
-uint16_t vb_handed_out_life(const struct vb_qp *qp);            /* until it is disowned */
+uint16_t vb_handed_out_epoch(const struct vb_qp *qp);           /* until it is disowned */
 void vb_handed_out_add(struct vb_lane *lane, unsigned packets); /* of the present generation */
 /* Packets have come back, of which so many have a cookie with the generation bit set. */
 void vb_handed_out_remove(struct vb_lane *lane, unsigned packets, unsigned odd);
-/* The QP whose packet it was, unless that life of it is over. */
+/* The QP whose packet it was, unless that epoch of it is over. */
 struct vb_qp *vb_handed_out_owner(const struct vb_lane *lane, uint64_t cookie);
 /* Before the lane's first QP. The devices' keys count their removals there too (vb_nic_config). */
-void vb_lane_publish_lives(struct vb_lane *lane, struct vb_lives *lives);
+void vb_lane_publish_epochs(struct vb_lane *lane, struct vb_epochs *epochs);
 
 #endif

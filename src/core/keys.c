@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "core/keys.h"
-#include "core/lives.h"
+#include "core/epochs.h"
 
 enum { NOT_USED_SOON = 512, CACHE_LINE = 64, FIRST_CHUNK = 8, FIRST_PLACES = 2 * FIRST_CHUNK };
 
@@ -187,8 +187,8 @@ void vb_key_close(struct vb_key_table *keys, struct vb_key_entry *entry)
 {
 	uint32_t key = (uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed);
 	atomic_store_explicit(&entry->stamp, next_stamp(entry, 0), memory_order_release);
-	if (keys->lives) {
-		atomic_fetch_add(&keys->lives->removals[vb_lives_place(key)], 1);
+	if (keys->epochs) {
+		atomic_fetch_add(&keys->epochs->removals[vb_epochs_place(key)], 1);
 		atomic_thread_fence(memory_order_seq_cst); /* before any byte of it is another */
 	}
 	assert((uint32_t)atomic_load_explicit(&entry->stamp, memory_order_relaxed) == 0);

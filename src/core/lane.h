@@ -11,7 +11,7 @@
 #include "core/objects.h"
 
 struct vb_peer;
-struct vb_lives;
+struct vb_epochs;
 
 /* QPs of a lane that has few. */
 #define VB_LANE_FEW 4
@@ -34,23 +34,23 @@ struct vb_lane {
 	_Atomic(struct vb_qp *) doorbells;            /* stack of QPs that rang */
 	_Atomic(struct vb_qp *) flushes;              /* and of those in ERR that were given a receive */
 	vb_time patience, ack_timeout, least_silence; /* of its configuration (roce/lane_config.h) */
-	struct vb_list watched; /* neighbours that UD's datagrams wait for, by when they are deaf */
+	struct vb_list watched; /* local peers that UD's datagrams wait for, by when they are blocked */
 	struct vb_list leaving; /* QPs that are gone but for their memory */
 	uint64_t counters[VB_COUNTER_COUNT];
 
 	/* Of its configuration, too. */
 	uint32_t first_index, index_count;
 	uint8_t slot;
-	bool meets_neighbours;
+	bool meets_local_peers;
 
-	bool has_neighbours; /* or had */
+	bool has_local_peers; /* or had */
 	uint32_t next_index;
 	struct vb_list notices;
-	struct vb_lives *published; /* lives of QPs, for other processes; or NULL */
-	uint16_t lives;             /* of QPs, counted up whenever what one has at the port concerns it no more */
+	struct vb_epochs *published; /* epochs of QPs, for other processes; or NULL */
+	uint16_t epochs;             /* of QPs, counted up whenever what one has at the port concerns it no more */
 	struct vb_peer **peers;
 	uint32_t peer_buckets, peer_count;
-	struct vb_list wishes;       /* peers that the holder is to look for among its neighbours */
+	struct vb_list wishes;       /* peers that the holder is to look for among its local peers */
 	uint32_t datagram_receivers; /* UD QPs in RTR or above; vb_qp_set_state keeps it */
 	struct vb_list datagram_qps;
 	atomic_bool sends_datagrams; /* it has QPs of UD, or had */

@@ -11,7 +11,7 @@
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |            \
 		VB_ACCESS_MW_BIND | VB_ACCESS_ZERO_BASED | VB_ACCESS_FLUSH_GLOBAL)
 
-/* ---- Regions --------------------------------------------------------------------------------------------------- */
+/* ---- Regions ----------------------------------------------------------------------------------------------------- */
 
 static bool wraps(uint64_t start, uint64_t length)
 {
@@ -118,7 +118,7 @@ int vb_mr_revalidate(struct vb_mr *mr, struct vb_pd *pd, const struct vb_mr_conf
 	return 0;
 }
 
-/* ---- Lookups --------------------------------------------------------------------------------------------------- */
+/* ---- Lookups ----------------------------------------------------------------------------------------------------- */
 
 /* Beside enum vb_access and VB_GRANT_*: whether it is present is asked later. */
 #define PRESENT_OR_NOT (1u << 31)
@@ -195,7 +195,7 @@ uint32_t vb_reach_segment(const struct vb_reach *reach)
 	return atomic_load_explicit(&entry->segment, memory_order_acquire);
 }
 
-/* ---- Keys that are named again and again ----------------------------------------------------------------------- */
+/* ---- Keys that are named again and again ------------------------------------------------------------------------- */
 
 static inline bool reach_known(const struct vb_known_key *known, const struct vb_pd *pd, uint32_t key, uint64_t va,
 	uint32_t length, uint32_t needed, struct vb_reach *reach)

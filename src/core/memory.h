@@ -24,7 +24,7 @@ struct vb_key_table {
 	uint32_t freed;
 	struct vb_key_entry *freed_head, *freed_tail; /* a FIFO: the longest free is used again first */
 	struct vb_list bound;                         /* type-2 windows that are bound */
-	struct vb_lives *lives;                       /* where removals are counted; or NULL */
+	struct vb_epochs *epochs;                     /* where removals are counted; or NULL */
 };
 
 /* XRC SRQs by number: 8 bits that change with every use of an entry, 16 of index. xrc.c */

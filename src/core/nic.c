@@ -26,7 +26,7 @@ int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)
 		return error;
 	}
 	new->config = *config;
-	new->keys.lives = config->lives;
+	new->keys.epochs = config->epochs;
 	atomic_init(&new->mtu, config->mtu);
 	vb_lock_init(&new->lock);
 	vb_srq_table_init(&new->xrc_srqs);
@@ -151,7 +151,7 @@ void vb_nic_check(const struct vb_nic *nic)
 	vb_keys_check(&nic->keys);
 }
 
-/* ---- Protection domains ---------------------------------------------------------------------------------------- */
+/* ---- Protection domains ------------------------------------------------------------------------------------------ */
 
 int vb_pd_create(struct vb_nic *nic, struct vb_pd **pd)
 {

@@ -21,7 +21,7 @@
 
 struct vb_nic;
 struct vb_lane;
-struct vb_lives;
+struct vb_epochs;
 struct vb_pd;
 struct vb_mr;
 struct vb_mw;
@@ -30,7 +30,7 @@ struct vb_srq;
 struct vb_xrcd;
 struct vb_qp;
 
-/* ---- Device ---------------------------------------------------------------------------------------------------- */
+/* ---- Device ------------------------------------------------------------------------------------------------------ */
 
 /* Limits of the create calls; verbs/ reports exactly these. */
 #define VB_MAX_SGE    32
@@ -53,7 +53,7 @@ struct vb_nic_config {
 	uint64_t seed, seed_high; /* of keys: nobody else's knowledge, or keys can be guessed */
 	uint32_t mtu;           /* active path MTU, up to 4096 bytes; a live device's is 256, 512, 1024, 2048 or 4096 */
 	bool advertise_credits; /* end-to-end credits in ACKs; off: "no flow control" as rxe does */
-	struct vb_lives *lives; /* the process's, where removals of keys are counted: local.h; NULL: nobody pulls */
+	struct vb_epochs *epochs; /* the process's, where removals of keys are counted: local.h; NULL: nobody pulls */
 };
 
 int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic); /* [setup] */
@@ -67,7 +67,7 @@ int vb_nic_get_gid(const struct vb_nic *nic, uint32_t index, struct vb_gid *gid)
 
 /* Counters that belong to a device rather than a lane are in its lanes: see core/counters.h. */
 
-/* ---- Protection domains, memory -------------------------------------------------------------------------------- */
+/* ---- Protection domains, memory ---------------------------------------------------------------------------------- */
 
 enum vb_access { /* ibv_access_flags */
 	VB_ACCESS_LOCAL_WRITE = 1,
@@ -117,7 +117,7 @@ uint32_t vb_mw_next_key(struct vb_mw *mw);
 /* The bind with the key announced last was not posted. [any] */
 void vb_mw_forget_key(struct vb_mw *mw, uint32_t key);
 
-/* ---- Completion queues ----------------------------------------------------------------------------------------- */
+/* ---- Completion queues ------------------------------------------------------------------------------------------- */
 
 enum vb_wc_status { /* ibv_wc_status */
 	VB_WC_SUCCESS = 0,
@@ -208,7 +208,7 @@ int vb_cq_take(struct vb_cq *cq, int n, vb_cq_taker *taker, void *to);
 void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only);
 void *vb_cq_user(const struct vb_cq *cq);
 
-/* ---- Receive work requests, shared receive queues -------------------------------------------------------------- */
+/* ---- Receive work requests, shared receive queues ---------------------------------------------------------------- */
 
 struct vb_sge { /* laid out as ibv_sge */
 	uint64_t addr;
@@ -246,7 +246,7 @@ void *vb_srq_user(const struct vb_srq *srq);
 int vb_xrcd_create(struct vb_nic *nic, struct vb_xrcd **xrcd); /* [any] */
 int vb_xrcd_destroy(struct vb_xrcd *xrcd);                     /* [any] -EBUSY while SRQs or QPs are left */
 
-/* ---- Queue pairs ----------------------------------------------------------------------------------------------- */
+/* ---- Queue pairs ------------------------------------------------------------------------------------------------- */
 
 enum vb_qp_type { /* ibv_qp_type */
 	VB_QP_RC = 2,
@@ -446,10 +446,10 @@ struct vb_iov { /* laid out as struct iovec */
 struct vb_peer_facts {
 	bool is_verbena;         /* takes trains and any IPv4 identification */
 	uint32_t receive_buffer; /* of one of its slots, bytes; 0 = unknown */
-	bool is_asked; /* the answer is on its way: UC and UD, which strangers give no window, wait for it a little */
+	bool is_asked; /* the answer is on its way: UC and UD, which have no window to an unknown peer, wait for it */
 };
 
-/* ---- Events ---------------------------------------------------------------------------------------------------- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 enum vb_event_kind {
 	VB_EVENT_CQ_ERR = 0, /* up to LAST_WQE_REACHED: ibv_event_type */

@@ -117,12 +117,12 @@ bool vb_peer_must_answer(struct vb_qp *qp)
 	return true;
 }
 
-/* ---- Neighbours ------------------------------------------------------------------------------------------------ */
+/* ---- Local peers ------------------------------------------------------------------------------------------------- */
 
 void vb_peer_wish(struct vb_lane *lane, struct vb_peer *peer)
 {
-	if (!lane->meets_neighbours || !peer || peer->slot == 0 || peer->is_wished ||
-		(peer->neighbour && !peer->is_lost))
+	if (!lane->meets_local_peers || !peer || peer->slot == 0 || peer->is_wished ||
+		(peer->local_peer && !peer->is_lost))
 		return;
 	peer->is_wished = peer->was_wished = true;
 	peer->is_put_off = false;
@@ -162,7 +162,7 @@ bool vb_peer_must_be_met(struct vb_qp *qp)
 	return true;
 }
 
-void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
+void vb_lane_put_off_local_peer(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
 	struct vb_peer *peer = (struct vb_peer *)vb_peer_find(lane, gid, slot);
 	if (!peer || !peer->is_wished)
@@ -171,23 +171,23 @@ void vb_lane_put_off_neighbour(struct vb_lane *lane, const struct vb_gid *gid, u
 	vb_peer_wake_curious(peer); /* who is connected waits again */
 }
 
-void vb_peer_set_neighbour(struct vb_lane *lane, struct vb_peer *peer, struct vb_neighbour *neighbour)
+void vb_peer_set_local_peer(struct vb_lane *lane, struct vb_peer *peer, struct vb_local_peer *local_peer)
 {
-	if (peer->neighbour)
+	if (peer->local_peer)
 		peer->was_wished = false;
-	peer->neighbour = neighbour;
+	peer->local_peer = local_peer;
 	peer->is_lost = false;
-	lane->has_neighbours |= neighbour != NULL;
+	lane->has_local_peers |= local_peer != NULL;
 	peer->is_wished = false;
 	vb_list_remove(&peer->wish_link);
 	vb_peer_wake_curious(peer);
 	assert(!peer->is_wished && !vb_list_linked(&peer->wish_link));
 }
 
-void vb_peers_lose(struct vb_lane *lane, const struct vb_neighbour *neighbour)
+void vb_peers_lose(struct vb_lane *lane, const struct vb_local_peer *local_peer)
 {
-	assert(neighbour);
+	assert(local_peer);
 	for (uint32_t i = 0; i < lane->peer_buckets; i++)
 		for (struct vb_peer *peer = lane->peers[i]; peer; peer = peer->next)
-			peer->is_lost |= peer->neighbour == neighbour;
+			peer->is_lost |= peer->local_peer == local_peer;
 }

@@ -17,7 +17,7 @@
 struct vb_peer;
 struct vb_spread_table;
 struct vb_kept;
-struct vb_neighbour;
+struct vb_local_peer;
 struct vb_local;
 
 #define VB_CACHE_LINE 64
@@ -36,7 +36,7 @@ struct vb_qp {
 	struct vb_pd *pd;
 	struct vb_peer *peer;
 	struct vb_list ready_link;
-	uint64_t cookie;  /* what its packets' receipts have in common: handed_out.c */
+	uint64_t cookie;  /* what its packets' completions have in common: handed_out.c */
 	atomic_int state; /* enum vb_qp_state */
 	uint32_t qpn;
 	uint32_t mtu;
@@ -46,12 +46,12 @@ struct vb_qp {
 
 	struct vb_responder responder;
 	bool signal_all : 1;
-	bool is_reliable : 1;           /* RC and XRC: acknowledged, and sent again */
-	bool is_failing : 1;            /* in the lane's list: the rest is done at the end of the turn */
-	bool fails_oldest : 1;          /* its oldest work request completes with failing_status then */
-	uint8_t failing_status;         /* enum vb_wc_status; SUCCESS: it fails for a completion that was lost */
-	const struct vb_transport *way; /* of its requests */
-	struct vb_neighbour *neighbour; /* where its requests go as descriptors; NULL: as packets */
+	bool is_reliable : 1;             /* RC and XRC: acknowledged, and sent again */
+	bool is_failing : 1;              /* in the lane's list: the rest is done at the end of the turn */
+	bool fails_oldest : 1;            /* its oldest work request completes with failing_status then */
+	uint8_t failing_status;           /* enum vb_wc_status; SUCCESS: it fails for a completion that was lost */
+	const struct vb_transport *way;   /* of its requests */
+	struct vb_local_peer *local_peer; /* where its requests go as descriptors; NULL: as packets */
 	const struct vb_transport *transport;
 	struct vb_cq *send_cq;
 	void *user;

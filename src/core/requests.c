@@ -25,7 +25,7 @@ void vb_requester_reset(struct vb_qp *qp, vb_time now)
 	assert(!vb_requester_is_busy(qp));
 }
 
-/* ---- Finishing ------------------------------------------------------------------------------------------------- */
+/* ---- Finishing --------------------------------------------------------------------------------------------------- */
 
 uint32_t vb_after_local_operations(const struct vb_qp *qp, uint32_t index)
 {
@@ -50,13 +50,13 @@ void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause
 {
 	struct vb_requester *rq = &qp->requester;
 	assert(status != VB_WC_SUCCESS);
-	if (!rq->doomed) {
-		rq->doomed = status;
-		rq->doomed_cause = cause;
+	if (!rq->pending_error) {
+		rq->pending_error = status;
+		rq->pending_cause = cause;
 	}
 	if (rq->cursor == head_index(qp))
-		vb_qp_fail(qp, rq->doomed_cause, rq->doomed, now);
-	assert(rq->doomed != VB_WC_SUCCESS);
+		vb_qp_fail(qp, rq->pending_cause, rq->pending_error, now);
+	assert(rq->pending_error != VB_WC_SUCCESS);
 }
 
 static void check_drained(struct vb_qp *qp)
@@ -70,7 +70,7 @@ static void check_drained(struct vb_qp *qp)
 		vb_raise(qp->lane, &qp->notice, VB_EVENT_SQ_DRAINED);
 }
 
-/* After una_psn moved: more may start, the doomed may be the oldest, the queue may be drained. */
+/* After una_psn moved: more may start, the failing one may be the oldest, the queue may be drained. */
 void vb_requester_proceed(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
@@ -78,8 +78,8 @@ void vb_requester_proceed(struct vb_qp *qp, vb_time now)
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD)
 		return;
 	vb_retire_local_operations(qp);
-	if (rq->doomed && rq->cursor == head_index(qp)) {
-		vb_qp_fail(qp, rq->doomed_cause, rq->doomed, now);
+	if (rq->pending_error && rq->cursor == head_index(qp)) {
+		vb_qp_fail(qp, rq->pending_cause, rq->pending_error, now);
 		return;
 	}
 	check_drained(qp);
@@ -107,7 +107,7 @@ void vb_requester_refused(struct vb_qp *qp, uint8_t nak, vb_time now)
 		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 }
 
-/* ---- Starting -------------------------------------------------------------------------------------------------- */
+/* ---- Starting ---------------------------------------------------------------------------------------------------- */
 
 /* BIND_MW and LOCAL_INV happen here and now, when everything before them has been sent (bind) or finished (invalidate).
  */
@@ -191,7 +191,7 @@ struct vb_send_wqe *vb_requester_next(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
 
-	if (!vb_requester_may_send(qp) || rq->doomed)
+	if (!vb_requester_may_send(qp) || rq->pending_error)
 		return NULL;
 	while (rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire)) {
 		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
@@ -207,7 +207,7 @@ struct vb_send_wqe *vb_requester_next(struct vb_qp *qp, vb_time now)
 	return NULL;
 }
 
-/* ---- Without acknowledgements ---------------------------------------------------------------------------------- */
+/* ---- Without acknowledgements ------------------------------------------------------------------------------------ */
 
 void vb_requester_start_datagram(struct vb_qp *qp, struct vb_send_wqe *wqe)
 {
@@ -264,7 +264,7 @@ void vb_requester_left(struct vb_qp *qp, uint32_t psn, vb_time now)
 void vb_requester_fault(struct vb_qp *qp, uint32_t psn, enum vb_cause_kind cause, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE || rq->doomed)
+	if (vb_state(qp) == VB_QPS_ERR || vb_state(qp) == VB_QPS_SQE || rq->pending_error)
 		return;
 	/* Answered all the same, an earlier copy got through; or gone back from, and found again when it is its
 	 * turn. */
@@ -299,8 +299,8 @@ void vb_requester_check(const struct vb_qp *qp)
 	const struct vb_send_wqe *oldest = head_wqe(qp);
 	if (qp->is_reliable && !sq_is_empty(qp) && oldest->is_started)
 		assert(psn_index(oldest, rq->una_psn) < oldest->psn_count);
-	/* A doomed one may have been sent, and others after it: its memory was missed when the packet was to leave. */
+	/* A failing one may have been sent, and others after it: its memory was missed when the packet was to leave. */
 	const struct vb_send_wqe *next = vb_send_wqe_at(&qp->sq, rq->cursor);
-	if (qp->is_reliable && rq->cursor != tail && next->is_started && !rq->doomed)
+	if (qp->is_reliable && rq->cursor != tail && next->is_started && !rq->pending_error)
 		assert(psn_index(next, rq->next_psn) <= next->psn_count);
 }

@@ -18,8 +18,8 @@ struct vb_requester {
 	uint32_t rd_atomic_out; /* READ pieces and atomics between una_psn and next_psn that are not answered yet */
 	uint32_t ssn;           /* of the newest started message */
 	uint32_t credit_limit;  /* LSN: messages up to it may consume a receive */
-	uint8_t doomed;         /* enum vb_wc_status: the WQE at the cursor fails with it as soon as it is the oldest */
-	uint8_t doomed_cause;   /* enum vb_cause_kind */
+	uint8_t pending_error;  /* enum vb_wc_status: the WQE at the cursor fails with it as soon as it is the oldest */
+	uint8_t pending_cause;  /* enum vb_cause_kind */
 	bool has_credits : 1;   /* the peer advertises */
 	bool is_asked : 1;      /* the peer has sent a request since our newest was started */
 	bool is_answer : 1;     /* what is or was under way last follows such a request */
@@ -47,14 +47,14 @@ struct vb_send_wqe *vb_requester_next(struct vb_qp *qp, vb_time now);
 void vb_requester_doom(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now);
 /* The memory of a request that was sent turned out not to be there: it fails once it is the oldest. */
 void vb_requester_fault(struct vb_qp *qp, uint32_t psn, enum vb_cause_kind cause, vb_time now);
-/* UC, UD: the port is done with a packet, or a neighbour has a datagram. */
+/* UC, UD: the port is done with a packet, or a local peer has a datagram. */
 void vb_requester_left(struct vb_qp *qp, uint32_t psn, vb_time now);
 void vb_requester_wqe_left(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now);
 /* The WQE whose packets include psn, which lies between una_psn and max_psn; or NULL. */
 struct vb_send_wqe *vb_requester_wqe_of(const struct vb_qp *qp, uint32_t psn);
 /* UD: the WQE at the cursor has its PSN, and is handed out. */
 void vb_requester_start_datagram(struct vb_qp *qp, struct vb_send_wqe *wqe);
-/* After requests were acknowledged or have left: more may start, the doomed may be the oldest, the queue be drained. */
+/* After requests were acknowledged or have left: more may start, the failing one may be the oldest. */
 void vb_requester_proceed(struct vb_qp *qp, vb_time now);
 bool vb_requester_may_send(const struct vb_qp *qp);
 /* From index on, past the local operations that are done. */

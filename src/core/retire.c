@@ -106,7 +106,7 @@ void vb_sq_retire_to(struct vb_qp *qp, uint32_t index)
 	}
 	if ((int32_t)(rq->cursor - index) < 0) {
 		rq->cursor = index;
-		rq->doomed = VB_WC_SUCCESS; /* an earlier copy of what was missed got through */
+		rq->pending_error = VB_WC_SUCCESS; /* an earlier copy of what was missed got through */
 	}
 	assert((int32_t)(rq->cursor - index) >= 0);
 }

@@ -1,7 +1,7 @@
 /* When a request is sent again, as far as it is the same whatever carries requests: retries, and the wait that a peer
  * without a receive asks for. IBA vol. 1, 9.7.5 to 9.7.7.
  * Holds: una_psn <= next_psn <= max_psn.
- * Not here: lost packets (roce/recovery.c), neighbours that are not there yet (local/answers.c). */
+ * Not here: lost packets (roce/recovery.c), local peers that are not there yet (local/answers.c). */
 #include "base/invariant.h"
 #include "core/lane.h"
 #include "core/message.h"
@@ -45,7 +45,7 @@ bool vb_retry_use(struct vb_qp *qp, vb_time now)
 	return true;
 }
 
-/* ---- How long to wait ------------------------------------------------------------------------------------------ */
+/* ---- How long to wait -------------------------------------------------------------------------------------------- */
 
 vb_time vb_retry_patience_with(const struct vb_qp *qp)
 {
@@ -83,7 +83,7 @@ void vb_retry_arm(struct vb_qp *qp, struct vb_deadline other)
 		vb_timer_cancel(&qp->timer);
 }
 
-/* ---- Going back ------------------------------------------------------------------------------------------------ */
+/* ---- Going back -------------------------------------------------------------------------------------------------- */
 
 void vb_retry_go_back(struct vb_qp *qp)
 {
@@ -93,7 +93,7 @@ void vb_retry_go_back(struct vb_qp *qp)
 	rq->next_psn = rq->una_psn;
 	rq->cursor = head_index(qp);
 	rq->rd_atomic_out = 0;
-	rq->doomed = VB_WC_SUCCESS; /* what is wrong is found again when the cursor gets there */
+	rq->pending_error = VB_WC_SUCCESS; /* what is wrong is found again when the cursor gets there */
 	vb_schedule(qp);
 	assert(rq->rd_atomic_out == 0 && rq->next_psn == rq->una_psn);
 }

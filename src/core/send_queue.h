@@ -22,7 +22,7 @@ struct vb_send_wqe {
 	uint32_t imm_or_inv;
 	union {
 		uint32_t rkey;
-		uint32_t sender; /* UD: its QP's number while it waits for room towards a neighbour, else 0 */
+		uint32_t sender; /* UD: its QP's number while it waits for room towards a local peer, else 0 */
 	};
 	union {
 		uint32_t srqn;    /* XRC */
@@ -33,7 +33,7 @@ struct vb_send_wqe {
 			uint64_t remote_addr;
 			vb_time started_at;
 		};
-		struct vb_list waits; /* UD: in the neighbour's datagrams, while there is a sender */
+		struct vb_list waits; /* UD: in the local peer's datagrams, while there is a sender */
 	};
 	union {
 		struct vb_reach whole; /* SEND and WRITE of several packets and one SGE: all of it, when it was last

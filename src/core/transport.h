@@ -1,6 +1,6 @@
 /* The table by which core and the engine ask whatever carries a QP's requests and answers. A QP has one row for good,
  * by its type (engine/transports.c), and a row for its requests: the same, or local's (local/local.h) while the peer is
- * a neighbour. */
+ * a local peer. */
 #ifndef VB_CORE_TRANSPORT_H
 #define VB_CORE_TRANSPORT_H
 

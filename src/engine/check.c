@@ -30,7 +30,7 @@ static void check_queues(const struct vb_qp *qp)
 
 static bool has_timer(const struct vb_qp *qp)
 {
-	return !qp->neighbour && (qp->attr.timeout != 0 || !vb_roce_lane_of(qp)->config.never_probes);
+	return !qp->local_peer && (qp->attr.timeout != 0 || !vb_roce_lane_of(qp)->config.never_probes);
 }
 
 /* Nothing that could come back, no timer and no list would ever let it go on. */
@@ -57,7 +57,7 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 	qp->transport->check(qp);
 	vb_target_check(&qp->target);
 	vb_local_check(qp);
-	assert(qp->way == (qp->neighbour ? &vb_local_transport : qp->transport));
+	assert(qp->way == (qp->local_peer ? &vb_local_transport : qp->transport));
 	vb_kept_check(qp);
 	if (state != VB_QPS_RTS && state != VB_QPS_SQD) {
 		assert(vb_roce(qp)->flight.out == 0 && vb_roce(qp)->flight.in == 0);
@@ -65,7 +65,7 @@ static void check_qp(const struct vb_lane *lane, const struct vb_qp *qp)
 	}
 	if (qp->peer && qp->type != VB_QP_UD)
 		vb_requester_check(qp);
-	if (qp->is_reliable && !qp->neighbour)
+	if (qp->is_reliable && !qp->local_peer)
 		vb_recovery_check(qp);
 	if (qp->is_reliable && vb_requester_is_busy(qp) && has_timer(qp)) /* or nobody would ever ask again */
 		assert(qp->timer.deadline.is_set);

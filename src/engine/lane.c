@@ -54,7 +54,7 @@ static void configure(struct vb_lane *lane, const struct vb_lane_config *config)
 	lane->patience = config->patience;
 	lane->ack_timeout = config->ack_timeout;
 	lane->least_silence = config->probe_after;
-	lane->meets_neighbours = config->meets_neighbours;
+	lane->meets_local_peers = config->meets_local_peers;
 }
 
 int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **created)
@@ -81,14 +81,15 @@ void vb_lane_destroy(struct vb_lane *lane)
 	free(vb_roce_lane(lane));
 }
 
-int vb_lane_set_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour)
+int vb_lane_set_local_peer(
+	struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_local_peer *local_peer)
 {
 	struct vb_peer *peer = vb_peer_know(lane, gid, slot);
 	if (!peer)
 		return -ENOMEM;
-	vb_peer_set_neighbour(lane, peer, neighbour);
-	if (neighbour && neighbour->is_lost)
-		vb_peers_lose(lane, neighbour);
+	vb_peer_set_local_peer(lane, peer, local_peer);
+	if (local_peer && local_peer->is_lost)
+		vb_peers_lose(lane, local_peer);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
  *   vb_lane_advance(lane, now);                              timers due by now
  *   while (vb_lane_transmit(lane, batch, budget, now)) {     what is to be sent, as much as the holder has room for
  *           ... send; now or later, in any order:
- *           vb_lane_transmit_done(lane, receipts, n, now);
+ *           vb_lane_transmit_done(lane, completions, n, now);
  *   }
  *   while (vb_lane_next_event(lane, &event)) ...             completion notices, asynchronous events, causes of death
  *   vb_lane_next_deadline(lane)                              when to call again
@@ -41,7 +41,7 @@
 #include "roce/lane_config.h"
 #include "wire/packet.h"
 
-/* ---- Queue pairs ----------------------------------------------------------------------------------------------- */
+/* ---- Queue pairs ------------------------------------------------------------------------------------------------- */
 
 /* A new QP in RESET. config's capacities are raised to what was given. -ENOSPC: the lane has no number left;
  * -EADDRINUSE: another QP has that number. [lane] */
@@ -62,14 +62,14 @@ bool vb_qp_is_quiet(const struct vb_qp *qp);
  * QP has it; NULL: the lane's. -EINVAL: the QP is in RTS already, or beyond. [lane] */
 int vb_qp_set_congestion_control(struct vb_qp *qp, const struct vb_cc_config *config);
 
-/* As end(true), for a poster who has got the lane: it looks at the queue now, and nobody rings. The neighbour
+/* As end(true), for a poster who has got the lane: it looks at the queue now, and nobody rings. The local peer
  * (local.h) for whom that is, and nothing else is to be done; or NULL. [lane] */
-struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now);
+struct vb_local_peer *vb_sq_serve(struct vb_qp *qp, vb_time now);
 /* True when what was posted last may wait for more to leave with: it is small, and others are under way, whose
  * acknowledgement brings whoever drives the lane. False once all that waits makes a train. [lane] */
 bool vb_sq_may_wait(const struct vb_qp *qp);
 
-/* ---- Lanes ----------------------------------------------------------------------------------------------------- */
+/* ---- Lanes ------------------------------------------------------------------------------------------------------- */
 
 int vb_lane_create(const struct vb_lane_config *config, struct vb_lane **lane); /* [setup] */
 void vb_lane_destroy(struct vb_lane *lane);                                     /* [setup] all its QPs are gone */
@@ -91,9 +91,10 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
  * which classes are paused each for itself (IEEE 802.1Qbb). A QP that was held goes on where it was.
  * O(1) in QPs. Where replies_first, and of QPs that are connected. [lane] */
 void vb_lane_hold(struct vb_lane *lane, uint8_t classes, bool replies);
-/* The port is done with these packets: receipts of any batches, in any order, each once. EFAULT fails the work request
- * (LOC_PROT_ERR); any other error counts as a lost packet. [lane] */
-void vb_lane_transmit_done(struct vb_lane *lane, const struct vb_receipt *receipts, unsigned count, vb_time now);
+/* The port is done with these packets: completions of any batches, in any order, each once. EFAULT fails the work
+ * request (LOC_PROT_ERR); any other error counts as a lost packet. [lane] */
+void vb_lane_transmit_done(
+	struct vb_lane *lane, const struct vb_tx_completion *completions, unsigned count, vb_time now);
 /* When advance or transmit is to be called next, at the latest; O(1). Acks held back count too. [lane] */
 struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane);
 /* True when transmit would hand out packets without anything more happening (posted, received, or ack due). [lane] */

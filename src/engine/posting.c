@@ -3,14 +3,14 @@
 #include "engine/nic.h"
 #include "roce/roce.h"
 
-struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now)
+struct vb_local_peer *vb_sq_serve(struct vb_qp *qp, vb_time now)
 {
 	bool has_more = vb_sq_publish(qp);
 	qp->lane->now = now;
 	if (has_more)
 		vb_qp_answer_doorbell(qp);
 	vb_lane_reap(qp->lane);
-	return vb_lane_is_quiet(qp->lane) ? qp->neighbour : NULL;
+	return vb_lane_is_quiet(qp->lane) ? qp->local_peer : NULL;
 }
 
 /* A message, or the request for one, that one packet holds travels with others; a longer one makes its own
@@ -18,7 +18,7 @@ struct vb_neighbour *vb_sq_serve(struct vb_qp *qp, vb_time now)
 bool vb_sq_may_wait(const struct vb_qp *qp)
 {
 	const struct vb_send_queue *sq = &qp->sq;
-	if (qp->type != VB_QP_RC || vb_state(qp) != VB_QPS_RTS || qp->neighbour || !vb_requester_is_busy(qp))
+	if (qp->type != VB_QP_RC || vb_state(qp) != VB_QPS_RTS || qp->local_peer || !vb_requester_is_busy(qp))
 		return false;
 	uint32_t tail = atomic_load_explicit(&sq->tail, memory_order_relaxed), unsent = tail - qp->requester.cursor;
 	uint32_t length = vb_send_wqe_at(sq, tail - 1)->length;

@@ -268,7 +268,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	vb_lane_remove_qp(lane, qp);
 	vb_mw_unbind_qp(qp->pd->nic, qp->qpn);
 	let_go(qp);
-	assert(!vb_is_failing(qp) && !vb_list_linked(&qp->wait_link) && !qp->neighbour);
+	assert(!vb_is_failing(qp) && !vb_list_linked(&qp->wait_link) && !qp->local_peer);
 	leave(qp);
 	return 0;
 }

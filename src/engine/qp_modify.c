@@ -140,7 +140,7 @@ static int enter(struct vb_qp *qp, enum vb_qp_state from, enum vb_qp_state to, v
 		if (from == VB_QPS_RTR)
 			error = reset_requests(qp, now);
 		else if (from == VB_QPS_SQE)
-			qp->requester.doomed = VB_WC_SUCCESS;
+			qp->requester.pending_error = VB_WC_SUCCESS;
 		if (error)
 			break;
 		qp->attr.is_draining = false;

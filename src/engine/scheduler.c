@@ -9,7 +9,7 @@
 #include "roce/echo.h"
 #include "roce/roce.h"
 
-/* ---- Held ------------------------------------------------------------------------------------------------------ */
+/* ---- Held -------------------------------------------------------------------------------------------------------- */
 
 static bool hold(struct vb_lane *lane, struct vb_qp *qp)
 {
@@ -29,7 +29,7 @@ void vb_lane_hold(struct vb_lane *lane, uint8_t classes, bool replies)
 	vb_roce_lane(lane)->replies_held = replies;
 }
 
-/* ---- A batch --------------------------------------------------------------------------------------------------- */
+/* ---- A batch ----------------------------------------------------------------------------------------------------- */
 
 unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)
 {
@@ -62,7 +62,7 @@ unsigned vb_lane_transmit(struct vb_lane *lane, struct vb_batch *batch, unsigned
 	return batch->count;
 }
 
-/* ---- When ------------------------------------------------------------------------------------------------------ */
+/* ---- When -------------------------------------------------------------------------------------------------------- */
 
 struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 {

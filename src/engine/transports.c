@@ -18,7 +18,7 @@ static void stop(struct vb_qp *qp)
 
 static void choose_nothing(struct vb_qp *qp) {}
 
-/* Datagrams that are for neighbours do not wait for a turn. */
+/* Datagrams that are for local peers do not wait for a turn. */
 static void schedule_datagrams(struct vb_qp *qp)
 {
 	if (!vb_local_route_datagrams(qp, atomic_load_explicit(&qp->sq.tail, memory_order_acquire)))

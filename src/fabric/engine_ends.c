@@ -35,7 +35,7 @@ static bool is_behind_sockets(const struct fabric *fabric)
 static struct vb_lane_config lane_in_nic(const struct fabric *fabric, const struct endpoint *endpoint)
 {
 	const struct fabric_config *config = fabric->config;
-	struct vb_lane_config lane = { .stranger_allowance = VB_UNLIMITED,
+	struct vb_lane_config lane = { .unknown_peer_allowance = VB_UNLIMITED,
 		.cc = round_trips_common(fabric),
 		.rate_overhead = config->data_overhead ? config->data_overhead : ETHERNET_OVERHEAD,
 		.rate_is_strict = true,
@@ -439,7 +439,7 @@ static uint32_t pull(struct shard *shard, struct endpoint *endpoint, uint32_t nu
 	if (shard->told && index != NO_PACKET)
 		telemetry_begin(shard, index, flow_of(shard, out->qp));
 	if (shard->at_hand == 0)
-		vb_lane_transmit_done(endpoint->engine.lane, shard->batch->receipts, count, shard->now);
+		vb_lane_transmit_done(endpoint->engine.lane, shard->batch->completions, count, shard->now);
 	return index;
 }
 

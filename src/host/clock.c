@@ -1,6 +1,6 @@
 /* The clock of a live NIC: os/clock.h's in picoseconds since the library was loaded, so that it starts near zero. */
 #include "base/invariant.h"
-#include "host/lanes/driver.h"
+#include "host/lanes/host_lane.h"
 
 #include "os/clock.h"
 

@@ -35,7 +35,7 @@ static struct {
 	struct vb_later *unsaid; /* lines for when the mutex has been given away; or NULL */
 } connections = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-/* ---- The CM ----------------------------------------------------------------------------------------------------- */
+/* ---- The CM ------------------------------------------------------------------------------------------------------ */
 
 EXPORT vb_time vb_connections_now(void)
 {
@@ -227,7 +227,7 @@ bool vb_connections_counters(struct vb_connections_counts *counts)
 	return are_managed;
 }
 
-/* ---- Start and stop --------------------------------------------------------------------------------------------- */
+/* ---- Start and stop ---------------------------------------------------------------------------------------------- */
 
 /* The settings have been checked, so this fails for lack of memory alone. */
 static int make_faults(void)
@@ -311,7 +311,7 @@ void vb_connections_forget(void)
 	connections.unsaid = NULL;
 }
 
-/* ---- Devices ---------------------------------------------------------------------------------------------------- */
+/* ---- Devices ----------------------------------------------------------------------------------------------------- */
 
 EXPORT uint32_t vb_connections_device_mtu(struct vb_device *device, const struct vb_gid *gid)
 {
@@ -340,7 +340,7 @@ EXPORT uint32_t vb_connections_find_mtu(const struct vb_gid *gid)
 	return mtu;
 }
 
-/* ---- Ports ------------------------------------------------------------------------------------------------------ */
+/* ---- Ports ------------------------------------------------------------------------------------------------------- */
 
 /* The kernel tells whether an address is this machine's. For a link-local one it would want the interface. */
 static int check_address(const struct vb_gid *address)

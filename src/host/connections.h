@@ -28,7 +28,7 @@ void vb_connections_stop(void);
 struct vb_cm *vb_connections_lock(void);
 void vb_connections_unlock(void);
 
-/* ---- Ports: unique in the network namespace for each port space (VB_CM_PS_*) ------------------------------------ */
+/* ---- Ports: unique in the network namespace for each port space (VB_CM_PS_*) ------------------------------------- */
 
 struct vb_binding {
 	uint16_t port_space;
@@ -50,7 +50,7 @@ int vb_connections_listen(const struct vb_binding *binding);
 void vb_connections_accepting(const struct vb_binding *binding);
 void vb_connections_unbind(const struct vb_binding *binding);
 
-/* ---- Devices, for librdmacm ------------------------------------------------------------------------------------- */
+/* ---- Devices, for librdmacm -------------------------------------------------------------------------------------- */
 
 struct vb_device *vb_connections_device(struct ibv_context *context);
 /* The MTU in bytes of an open device, if gid is its address; else 0. Makes no system call and takes no mutex. */

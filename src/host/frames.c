@@ -44,7 +44,7 @@ struct vb_device_flow {
 	struct vb_ethernet_filter filter;
 };
 
-/* ---- Being there ------------------------------------------------------------------------------------------------ */
+/* ---- Being there ------------------------------------------------------------------------------------------------- */
 
 /* The thread's effective capabilities; 0: none. */
 static unsigned long long capabilities(void)
@@ -100,8 +100,8 @@ static int open_frames(struct vb_frames **opened)
 
 int vb_device_open_frames(struct vb_device *device)
 {
-	struct vb_driver *d = vb_process_home(device->process);
-	int rc = vb_driver_lock(d);
+	struct vb_host_lane *d = vb_process_home(device->process);
+	int rc = vb_host_lane_lock(d);
 
 	if (rc < 0)
 		return rc;
@@ -112,11 +112,11 @@ int vb_device_open_frames(struct vb_device *device)
 	} else if (!vb_host_may_use_frames()) {
 		rc = -EPERM; /* the right may have been given up since */
 	}
-	vb_driver_unlock(d);
+	vb_host_lane_unlock(d);
 	return rc;
 }
 
-int vb_frames_fd(const struct vb_driver *d)
+int vb_frames_fd(const struct vb_host_lane *d)
 {
 	return d->frames ? d->frames->epoll_fd : -1;
 }
@@ -128,7 +128,7 @@ static void close_tap(struct tap *tap)
 	free(tap);
 }
 
-void vb_frames_close(struct vb_driver *d)
+void vb_frames_close(struct vb_host_lane *d)
 {
 	struct vb_frames *frames = d->frames;
 
@@ -142,7 +142,7 @@ void vb_frames_close(struct vb_driver *d)
 	d->frames = NULL;
 }
 
-void vb_frames_forget(struct vb_driver *d)
+void vb_frames_forget(struct vb_host_lane *d)
 {
 	if (!d->frames)
 		return;
@@ -151,7 +151,7 @@ void vb_frames_forget(struct vb_driver *d)
 	d->frames->epoll_fd = d->frames->send_fd = -1;
 }
 
-/* ---- Flows ------------------------------------------------------------------------------------------------------ */
+/* ---- Flows ------------------------------------------------------------------------------------------------------- */
 
 static struct tap *find_tap(struct vb_frames *frames, uint32_t ifindex)
 {
@@ -247,10 +247,10 @@ int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *wanted
 		return -ENOMEM;
 	*flow = (struct vb_device_flow){ .flow = *wanted, .filter = filter_of(wanted) };
 	vb_list_init(&flow->flow.link);
-	int rc = vb_driver_lock(vb_process_home(device->process));
+	int rc = vb_host_lane_lock(vb_process_home(device->process));
 	if (rc == 0) {
 		rc = add_flow(device, flow);
-		vb_driver_unlock(vb_process_home(device->process));
+		vb_host_lane_unlock(vb_process_home(device->process));
 	}
 	if (rc < 0) {
 		free(flow);
@@ -262,7 +262,7 @@ int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *wanted
 
 int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow)
 {
-	int rc = vb_driver_lock(vb_process_home(device->process));
+	int rc = vb_host_lane_lock(vb_process_home(device->process));
 
 	if (rc < 0)
 		return rc;
@@ -271,12 +271,12 @@ int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow)
 	vb_ethernet_ignore(flow->tap->fd, flow->tap->ifindex, &flow->filter);
 	if (vb_list_empty(&flow->tap->steering.flows))
 		close_tap(flow->tap);
-	vb_driver_unlock(vb_process_home(device->process));
+	vb_host_lane_unlock(vb_process_home(device->process));
 	free(flow);
 	return 0;
 }
 
-/* ---- A turn ----------------------------------------------------------------------------------------------------- */
+/* ---- A turn ------------------------------------------------------------------------------------------------------ */
 
 static bool comes_back(const struct tap *tap, const struct vb_ethernet_frame *frame)
 {
@@ -297,7 +297,7 @@ static unsigned receive(struct tap *tap, uint8_t *buffer, vb_time now)
 	return count;
 }
 
-bool vb_frames_receive(struct vb_driver *d, vb_time now)
+bool vb_frames_receive(struct vb_host_lane *d, vb_time now)
 {
 	unsigned count = 0;
 
@@ -319,7 +319,7 @@ static void watch_room(struct vb_frames *frames, bool is_full)
 	epoll_ctl(frames->epoll_fd, is_full ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, frames->send_fd, &event);
 }
 
-bool vb_frames_transmit(struct vb_driver *d, vb_time now)
+bool vb_frames_transmit(struct vb_host_lane *d, vb_time now)
 {
 	struct vb_frame frame;
 	unsigned count = 0;

@@ -1,9 +1,9 @@
-/* A running NIC in a process: devices and their GIDs, drivers, each a lane with its port and the thread that keeps it
- * going, and the broker connection. verbs/ sees only this header and the engine's.
+/* A running NIC in a process: devices and their GIDs, host lanes, each a lane with its port and the thread that keeps
+ * it going, and the broker connection. verbs/ sees only this header and the engine's.
  *
  * A thread that polls an empty CQ drives the lane inline; otherwise the progress thread, asleep in epoll, does. The
- * thread that drives holds the driver's mutex, and before it gives that away it hands all events to the sinks and looks
- * at the doorbells. An idle process wakes once a second, to look for silent peers, and uses no other CPU.
+ * thread that drives holds the host lane's mutex, and before it gives that away it hands all events to the sinks and
+ * looks at the doorbells. An idle process wakes once a second, to look for silent peers, and uses no other CPU.
  *
  * Threads: every function may be called by any thread, unless it says otherwise. Errors: 0 or a negative errno. */
 #ifndef VB_HOST_HOST_H
@@ -15,7 +15,7 @@
 #include "engine/nic.h"
 #include "roce/raw.h"
 
-/* ---- Devices: one a network interface that is up and has an address ------------------------------------------ */
+/* ---- Devices: one a network interface that is up and has an address ---------------------------------------------- */
 
 #define VB_DEVICE_NAME_MAX 64
 
@@ -46,12 +46,12 @@ int vb_devices_list(struct vb_device_info **list, size_t *count);
 /* The program was shown devices: with VERBENA_STATS=1 a line at exit says so if it opened none. */
 void vb_devices_expect_use(void);
 
-/* ---- An opened device ----------------------------------------------------------------------------------------- */
+/* ---- An opened device -------------------------------------------------------------------------------------------- */
 
 struct vb_device;
 
-/* Calls of the host to the opener. They come from the thread that drives, with the driver's mutex held: be short, and
- * call only those functions of this header that allow it. */
+/* Calls of the host to the opener. They come from the thread that drives, with the host lane's mutex held: be short,
+ * and call only those functions of this header that allow it. */
 struct vb_device_sink {
 	/* An event of an object, which knows its owner; deaths of QPs are not told. */
 	void (*on_event)(const struct vb_event *event);
@@ -76,25 +76,25 @@ const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 
 /* ---- Lanes: a process has one, and more as its threads need them ------------------------------------------------- */
 
-struct vb_driver;
+struct vb_host_lane;
 
 #define VB_LANES_MAX 8
 #define VB_ALL_LANES ((1u << VB_LANES_MAX) - 1) /* sets of lanes are bits; one that is not there is passed over */
 
 /* The first one. It alone may have raw packet QPs, XRC's receiving QPs and SRQs with tags. */
-struct vb_driver *vb_device_driver(struct vb_device *device);
-/* The next three functions make the driver if it is not there. The one for objects that the calling thread makes
+struct vb_host_lane *vb_device_host_lane(struct vb_device *device);
+/* The next three functions make the host lane if it is not there. The one for objects that the calling thread makes
  * outside of thread domains. */
-struct vb_driver *vb_device_driver_of_caller(struct vb_device *device);
+struct vb_host_lane *vb_device_host_lane_of_caller(struct vb_device *device);
 /* For a new thread domain. */
-struct vb_driver *vb_device_driver_of_domain(struct vb_device *device);
-/* The next one, for when driver has no number left for a QP; after all of them the same again. */
-struct vb_driver *vb_device_driver_after(struct vb_device *device, const struct vb_driver *driver);
-unsigned vb_driver_bit(const struct vb_driver *driver);
-struct vb_lane *vb_driver_lane(struct vb_driver *driver);
+struct vb_host_lane *vb_device_host_lane_of_domain(struct vb_device *device);
+/* The next one, for when host lane has no number left for a QP; after all of them the same again. */
+struct vb_host_lane *vb_device_host_lane_after(struct vb_device *device, const struct vb_host_lane *host_lane);
+unsigned vb_host_lane_bit(const struct vb_host_lane *host_lane);
+struct vb_lane *vb_host_lane_lane(struct vb_host_lane *host_lane);
 
-/* vb_driver_lock, _lock_quiet, _unlock and _settle, below, for each lane in the mask `lanes`. No lane is made while all
- * are locked. */
+/* vb_host_lane_lock, _lock_quiet, _unlock and _settle, below, for each lane in the mask `lanes`. No lane is made while
+ * all are locked. */
 int vb_device_lock(struct vb_device *device, unsigned lanes);
 int vb_device_lock_quiet(struct vb_device *device);
 void vb_device_unlock(struct vb_device *device, unsigned lanes);
@@ -103,41 +103,41 @@ void vb_device_settle(struct vb_device *device, unsigned lanes);
  * tens of microseconds of empty calls by this thread. */
 void vb_device_drive(struct vb_device *device, unsigned lanes);
 
-/* ---- Drivers ----------------------------------------------------------------------------------------------------- */
+/* ---- Host lanes -------------------------------------------------------------------------------------------------- */
 
 /* Have the lane to oneself: around every [lane] function of the engine. Unlock delivers events and serves doorbells.
  * A -errno of lock means that the lane is not this process's (a forked child's parent's): use nothing. */
-int vb_driver_lock(struct vb_driver *driver);
-void vb_driver_unlock(struct vb_driver *driver);
+int vb_host_lane_lock(struct vb_host_lane *host_lane);
+void vb_host_lane_unlock(struct vb_host_lane *host_lane);
 /* Likewise, and the port holds nothing: no memory is lent to it. Waits for that with the lane held. */
-int vb_driver_lock_quiet(struct vb_driver *driver);
+int vb_host_lane_lock_quiet(struct vb_host_lane *host_lane);
 
 /* Sends at once what is held back: acks, and posts that wait for the next poll. With the mutex held: before a QP
  * leaves, whose peer still waits for it, or before the thread that drives sleeps. */
-void vb_driver_settle(struct vb_driver *driver);
+void vb_host_lane_settle(struct vb_host_lane *host_lane);
 
 /* Takes all that the process of qpn has sent so far by memory, with the mutex held: before a QP may receive from there.
  * If its numbers are the same as an earlier QP's, it would take for its own what was sent to that one. */
-void vb_driver_catch_up(struct vb_driver *driver, uint32_t qpn);
+void vb_host_lane_catch_up(struct vb_host_lane *host_lane, uint32_t qpn);
 
-/* The QP, which is the driver's, is about to be destroyed: with VERBENA_STATS=1 its account is kept. With the mutex
+/* The QP, which is the host lane's, is about to be destroyed: with VERBENA_STATS=1 its account is kept. With the mutex
  * held. */
-void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp);
+void vb_host_lane_note_end(struct vb_host_lane *host_lane, struct vb_qp *qp);
 
 /* Ends posting to the QP, as vb_sq_end: drives the lane if it is free, else the thread that holds it sees the doorbell.
  * Never waits. */
-void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp);
+void vb_host_lane_end_post(struct vb_host_lane *host_lane, struct vb_qp *qp);
 /* The same after doorbells rang. */
-void vb_driver_kick(struct vb_driver *driver);
+void vb_host_lane_kick(struct vb_host_lane *host_lane);
 /* From now on completions carry exact times, for the program reads them. Any thread. */
-void vb_driver_keep_time(struct vb_driver *driver);
+void vb_host_lane_keep_time(struct vb_host_lane *host_lane);
 /* This program has closed descriptors of ours: all requests of this device fail. */
 bool vb_device_has_lost_descriptors(const struct vb_device *device);
 /* How often it has, in the life of this process: a descriptor from before the last time may be the program's own file.
  */
 unsigned vb_host_losses(void);
 /* The calling thread was told that a CQ has something: it waits asleep, and its next poll is no spinning. */
-void vb_driver_notified(void);
+void vb_host_lane_notified(void);
 /* Wait until fd is readable, or count is not 0 (true), driving lanes meanwhile, of none the first. False: interrupted
  * by a signal. Completions that the calling thread's own driving brings may be in the count alone; NULL: there is no
  * count. */
@@ -160,9 +160,9 @@ int vb_host_check_route(const struct vb_gid *from, const struct vb_gid *to);
  * once. With the mutexes of lanes held. */
 void vb_device_discover(struct vb_device *device, unsigned lanes, const struct vb_av *av);
 
-/* UD multicast membership of the driver's socket, counted per group. Without any mutex. */
-int vb_device_join(struct vb_device *device, struct vb_driver *driver, const struct vb_gid *group);
-int vb_device_leave(struct vb_device *device, struct vb_driver *driver, const struct vb_gid *group);
+/* UD multicast membership of the host lane's socket, counted per group. Without any mutex. */
+int vb_device_join(struct vb_device *device, struct vb_host_lane *host_lane, const struct vb_gid *group);
+int vb_device_leave(struct vb_device *device, struct vb_host_lane *host_lane, const struct vb_gid *group);
 
 /* Frames, for raw packet QPs: through packet sockets, hence with CAP_NET_RAW alone. */
 bool vb_host_may_use_frames(void);
@@ -190,12 +190,13 @@ int vb_host_make_memory(size_t length);
 int vb_host_move_memory(void *first, size_t length, int file);
 /* Memory of ours where such a file is mapped from its beginning on: local peers that pull from it need not ask the
  * kernel. Its name, for vb_mr_config.segment; 0: it is not shared, for there are too many. Without any mutex. */
-uint32_t vb_host_share_memory(struct vb_driver *driver, const void *memory, size_t length, int file);
-void vb_host_unshare_memory(struct vb_driver *driver, uint32_t segment); /* no region is in it any more; 0: none */
+uint32_t vb_host_share_memory(struct vb_host_lane *host_lane, const void *memory, size_t length, int file);
+void vb_host_unshare_memory(
+	struct vb_host_lane *host_lane, uint32_t segment); /* no region is in it any more; 0: none */
 /* Memory that is about to be registered: with VERBENA_MAP=registered, large and private it becomes shared. The
  * segment's name or 0; given back when the region is no more. */
-uint32_t vb_host_back_registered(struct vb_driver *driver, void *memory, size_t length);
-void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment);
+uint32_t vb_host_back_registered(struct vb_host_lane *host_lane, void *memory, size_t length);
+void vb_host_leave_registered(struct vb_host_lane *host_lane, uint32_t segment);
 
 /* Whether every byte from first to last is mapped and its ends can be read, or written. Asks the kernel; changes
  * nothing. */

@@ -36,35 +36,35 @@ void vb_process_lose_descriptors(struct vb_process *p)
 		vb_broker_end(p->broker);
 }
 
-static void forget_driver(struct vb_driver *d)
+static void forget_host_lane(struct vb_host_lane *d)
 {
 	assert(d->port);
 	vb_progress_forget(d);
 	vb_port_abandon(d->port, false);
-	vb_neighbours_forget(d);
+	vb_host_peers_forget(d);
 	vb_frames_forget(d);
 	d->slot.fd = -1;
 }
 
-/* The QPs fail before the mutex is given away: vb_driver_unlock. */
+/* The QPs fail before the mutex is given away: vb_host_lane_unlock. */
 void vb_process_forget_descriptors(struct vb_process *p)
 {
 	vb_process_lose_descriptors(p);
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
-		struct vb_driver *d = p->drivers[i];
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++) {
+		struct vb_host_lane *d = p->host_lanes[i];
 		pthread_mutex_lock(&d->mutex);
 		if (d->lane) /* else it could not be started */
-			forget_driver(d);
+			forget_host_lane(d);
 		if (i == 0)
 			p->pcap = NULL;
 		if (d->lane)
-			vb_driver_unlock(d);
+			vb_host_lane_unlock(d);
 		else
 			pthread_mutex_unlock(&d->mutex);
 	}
 	p->link_fd = p->connections_fd = p->silence_fd = p->alarm_fd = -1;
 	vb_segments_forget(p->segments);
 	assert(!p->pcap);
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		vb_progress_cancel(p->drivers[i]);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		vb_progress_cancel(p->host_lanes[i]);
 }

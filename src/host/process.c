@@ -35,7 +35,7 @@ static void close_fds(struct vb_process *p)
 	p->connections_fd = p->link_fd = p->silence_fd = -1;
 }
 
-/* ---- fork, exit ------------------------------------------------------------------------------------------------- */
+/* ---- fork, exit -------------------------------------------------------------------------------------------------- */
 
 /* The child shares descriptors with the parent, whose NIC it is; it keeps none and touches nothing else of it. Devices
  * that it opens itself get a process of their own. */
@@ -49,8 +49,8 @@ static void after_fork_in_child(void)
 		return;
 	p->is_forked = true;
 	vb_connections_forget();
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		vb_driver_forked(p->drivers[i]);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		vb_host_lane_forked(p->host_lanes[i]);
 	close_fds(p);
 	vb_pcap_close(p->pcap); /* the parent goes on writing it */
 	p->pcap = NULL;
@@ -83,21 +83,21 @@ static void take_leave(struct vb_process *p)
 {
 	const bool tells = vb_process_home(p)->paths;
 	const struct vb_summary summary = tells ? vb_summary_to_print() : (struct vb_summary){ 0 };
-	unsigned count = vb_process_driver_count(p), held = 0;
+	unsigned count = vb_process_host_lane_count(p), held = 0;
 	int64_t until_ns = vb_clock_ns() + (tells ? SUMMARY_PATIENCE_NS : LEAVE_PATIENCE_NS);
 
 	assert(count > 0);
 	for (unsigned i = 0; i < count; i++) {
-		if (vb_clock_lock(&p->drivers[i]->mutex, until_ns) != 0)
+		if (vb_clock_lock(&p->host_lanes[i]->mutex, until_ns) != 0)
 			continue;
 		held |= 1u << i;
-		vb_driver_settle(p->drivers[i]);
+		vb_host_lane_settle(p->host_lanes[i]);
 	}
 	if (tells && held && vb_summary_is_mine_to_say(p))
 		vb_paths_tell(p, held, &summary);
 	for (unsigned i = 0; i < count; i++)
 		if (held >> i & 1)
-			pthread_mutex_unlock(&p->drivers[i]->mutex);
+			pthread_mutex_unlock(&p->host_lanes[i]->mutex);
 }
 
 /* Once, though a handler of exit() may end in _exit(). Between vfork() and exec a child is in its parent's memory, and
@@ -147,7 +147,7 @@ void vb_devices_expect_use(void)
 	vb_process_release();
 }
 
-/* ---- Its parts -------------------------------------------------------------------------------------------------- */
+/* ---- Its parts --------------------------------------------------------------------------------------------------- */
 
 /* "%p" becomes the process id. */
 static void expand_file_name(const char *pattern, char *name, size_t size)
@@ -189,7 +189,7 @@ static int open_pcap(struct vb_process *p, const char *pattern)
 }
 
 /* The settings have been checked, so this fails for lack of memory alone. */
-static int make_faults(struct vb_driver *d, const char *text)
+static int make_faults(struct vb_host_lane *d, const char *text)
 {
 	char why[128];
 
@@ -197,7 +197,7 @@ static int make_faults(struct vb_driver *d, const char *text)
 	return *text ? vb_faults_parse(text, &d->faults, why, sizeof(why)) : 0;
 }
 
-static int open_port(struct vb_driver *d, const struct vb_settings *settings)
+static int open_port(struct vb_host_lane *d, const struct vb_settings *settings)
 {
 	struct vb_udp_config config = { .receive_fd = d->slot.fd,
 		.is_carried = d->slot.is_carried,
@@ -212,7 +212,7 @@ static int open_port(struct vb_driver *d, const struct vb_settings *settings)
 	return vb_udp_open(&config, &d->port);
 }
 
-static int create_lane(struct vb_driver *d, const struct vb_settings *settings, bool meets_neighbours)
+static int create_lane(struct vb_host_lane *d, const struct vb_settings *settings, bool meets_local_peers)
 {
 	struct vb_lane_config config = vb_lane_behind_sockets(d->slot.receive_buffer);
 
@@ -221,19 +221,19 @@ static int create_lane(struct vb_driver *d, const struct vb_settings *settings, 
 	config.seed = vb_host_random_seed();
 	config.slot = d->slot.number;
 	vb_lanes_indices(&d->process->lanes, d->index, &config.first_index, &config.index_count);
-	config.meets_neighbours = meets_neighbours;
+	config.meets_local_peers = meets_local_peers;
 	config.tells_silence = true;
 	config.cc = (struct vb_cc_config){ .algorithm = settings->cc.algorithm, .parameters = settings->cc.values };
 	int rc = vb_lane_create(&config, &d->lane);
 
-	if (rc < 0 || !meets_neighbours)
+	if (rc < 0 || !meets_local_peers)
 		return rc;
-	assert(d->process->lives);
-	vb_lane_publish_lives(d->lane, d->process->lives);
-	return vb_neighbours_open(d);
+	assert(d->process->epochs);
+	vb_lane_publish_epochs(d->lane, d->process->epochs);
+	return vb_host_peers_open(d);
 }
 
-static int fill_driver(struct vb_driver *d, const struct vb_settings *settings)
+static int fill_host_lane(struct vb_host_lane *d, const struct vb_settings *settings)
 {
 	d->paths = settings->stats ? vb_paths_create() : NULL;
 	d->accounts = settings->stats ? vb_accounts_create() : NULL;
@@ -277,16 +277,16 @@ static void on_silence(void *process)
 
 	if (!vb_eventfd_take(p->silence_fd))
 		vb_process_lose_descriptors(p);
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
-		if (vb_driver_lock(p->drivers[i]) < 0)
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++) {
+		if (vb_host_lane_lock(p->host_lanes[i]) < 0)
 			continue;
-		vb_driver_ask_after_silent(p->drivers[i]);
-		vb_driver_unlock(p->drivers[i]);
+		vb_host_lane_ask_after_silent(p->host_lanes[i]);
+		vb_host_lane_unlock(p->host_lanes[i]);
 	}
 }
 
 /* Where the timer cannot be made, silent peers are not asked after. */
-static void watch_silence(struct vb_process *p, struct vb_driver *home)
+static void watch_silence(struct vb_process *p, struct vb_host_lane *home)
 {
 	const int64_t every_ns = VB_SILENCE_LOOK / VB_NS;
 
@@ -298,7 +298,7 @@ static void watch_silence(struct vb_process *p, struct vb_driver *home)
 }
 
 /* home's thread sleeps on them. */
-static int open_fds(struct vb_process *p, struct vb_driver *home)
+static int open_fds(struct vb_process *p, struct vb_host_lane *home)
 {
 	assert(p->connections_fd < 0);
 	assert(p->link_fd < 0);
@@ -313,83 +313,83 @@ static int open_fds(struct vb_process *p, struct vb_driver *home)
 	return 0;
 }
 
-/* ---- Start and stop --------------------------------------------------------------------------------------------- */
+/* ---- Start and stop ---------------------------------------------------------------------------------------------- */
 
 /* Most pages of it are never touched. It is the first segment, if there may be such memory: without it no other is of
  * use to a peer. */
-static int make_lives(struct vb_process *p)
+static int make_epochs(struct vb_process *p)
 {
-	int file = vb_host_make_memory(sizeof(*p->lives));
+	int file = vb_host_make_memory(sizeof(*p->epochs));
 	int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-	void *memory = mmap(NULL, sizeof(*p->lives), PROT_READ | PROT_WRITE, flags, file < 0 ? -1 : file, 0);
+	void *memory = mmap(NULL, sizeof(*p->epochs), PROT_READ | PROT_WRITE, flags, file < 0 ? -1 : file, 0);
 	int rc = memory == MAP_FAILED ? -errno : 0;
 
-	assert(!p->lives);
+	assert(!p->epochs);
 	if (rc == 0) {
-		p->lives = memory;
-		p->lives->nonce = vb_host_random_seed();
+		p->epochs = memory;
+		p->epochs->nonce = vb_host_random_seed();
 		if (file >= 0)
-			vb_segments_add(p->segments, p->lives, sizeof(*p->lives), file);
+			vb_segments_add(p->segments, p->epochs, sizeof(*p->epochs), file);
 	}
 	if (file >= 0)
 		close(file);
 	return rc;
 }
 
-static int fill(struct vb_process *p, struct vb_driver *d, const struct vb_settings *settings)
+static int fill(struct vb_process *p, struct vb_host_lane *d, const struct vb_settings *settings)
 {
 	int rc = open_pcap(p, settings->text[VB_SETTING_PCAP]);
 
 	if (rc == 0 && !(p->segments = vb_segments_create()))
 		rc = -ENOMEM;
 	if (rc == 0)
-		rc = make_lives(p);
+		rc = make_epochs(p);
 	if (rc == 0)
 		rc = open_fds(p, d);
 	if (rc == 0)
 		rc = vb_broker_watch_start(p, settings);
 	if (rc == 0)
-		rc = fill_driver(d, settings);
+		rc = fill_host_lane(d, settings);
 	return rc;
 }
 
 static int make_home(struct vb_process *p, const struct vb_settings *settings)
 {
-	struct vb_driver *d;
-	int rc = vb_driver_create(p, &d);
+	struct vb_host_lane *d;
+	int rc = vb_host_lane_create(p, &d);
 
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&d->mutex); /* the broker may send something before all is there */
-	assert(vb_process_driver_count(p) == 0);
-	p->drivers[0] = d;
-	atomic_store(&p->driver_count, 1);
+	assert(vb_process_host_lane_count(p) == 0);
+	p->host_lanes[0] = d;
+	atomic_store(&p->host_lane_count, 1);
 	rc = fill(p, d, settings);
 	pthread_mutex_unlock(&d->mutex);
 	return rc;
 }
 
-static void count(struct vb_process *p, struct vb_driver *d)
+static void count(struct vb_process *p, struct vb_host_lane *d)
 {
 	vb_process_lock(p);
 	pthread_mutex_lock(&d->mutex);
-	assert(d->index == vb_process_driver_count(p));
+	assert(d->index == vb_process_host_lane_count(p));
 	assert(d->index < VB_LANES_MAX);
 	assert(d->lane);
-	p->drivers[d->index] = d;
-	atomic_store_explicit(&p->driver_count, d->index + 1, memory_order_release);
+	p->host_lanes[d->index] = d;
+	atomic_store_explicit(&p->host_lane_count, d->index + 1, memory_order_release);
 	vb_process_unlock(p);
 }
 
-int vb_process_add_driver(struct vb_process *p)
+int vb_process_add_host_lane(struct vb_process *p)
 {
 	const struct vb_settings *settings = vb_settings_get();
-	struct vb_driver *d;
-	int rc = vb_driver_create(p, &d);
+	struct vb_host_lane *d;
+	int rc = vb_host_lane_create(p, &d);
 
 	if (rc == 0) {
-		d->index = vb_process_driver_count(p);
-		rc = fill_driver(d, settings);
+		d->index = vb_process_host_lane_count(p);
+		rc = fill_host_lane(d, settings);
 		if (rc == 0) {
 			count(p, d);
 			vb_log(VB_LOG_DEBUG, "lane %u: slot %u of UDP port 4791", d->index, d->slot.number);
@@ -397,10 +397,10 @@ int vb_process_add_driver(struct vb_process *p)
 		}
 		if (d->slot.fd >= 0)
 			vb_broker_release_slot(p->broker, &d->slot);
-		vb_driver_destroy(d);
+		vb_host_lane_destroy(d);
 	}
 	vb_log(rc == -EUSERS ? VB_LOG_INFO : VB_LOG_WARN, "no further lane can be made (%s): threads share %u",
-		strerror(-rc), vb_process_driver_count(p));
+		strerror(-rc), vb_process_host_lane_count(p));
 	return rc;
 }
 
@@ -409,14 +409,14 @@ static void destroy(struct vb_process *p)
 	vb_broker_watch_stop(p); /* if it could not be started; its thread looks at the lanes */
 	assert(!p->broker);
 	assert(vb_list_empty(&p->devices));
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		vb_driver_destroy(p->drivers[i]);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		vb_host_lane_destroy(p->host_lanes[i]);
 	vb_multicast_forget();
 	close_fds(p);
 	if (p->pcap)
 		vb_pcap_close(p->pcap);
-	if (p->lives)
-		munmap(p->lives, sizeof(*p->lives));
+	if (p->epochs)
+		munmap(p->epochs, sizeof(*p->epochs));
 	vb_segments_destroy(p->segments);
 	free(p);
 }
@@ -455,8 +455,8 @@ static void stop(void)
 	struct vb_process *p = current;
 
 	assert(p);
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		vb_progress_stop(p->drivers[i]); /* it may ask the broker */
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		vb_progress_stop(p->host_lanes[i]); /* it may ask the broker */
 	vb_broker_watch_stop(p);
 	if (vb_process_home(p)->paths && vb_summary_is_mine_to_say(p)) {
 		const struct vb_summary summary = vb_summary_to_print();
@@ -503,15 +503,15 @@ void vb_process_release(void)
 
 void vb_process_lock(struct vb_process *p)
 {
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		vb_driver_lock(p->drivers[i]);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		vb_host_lane_lock(p->host_lanes[i]);
 }
 
-/* Once the first is unlocked, there may be more drivers. */
+/* Once the first is unlocked, there may be more host lanes. */
 void vb_process_unlock(struct vb_process *p)
 {
-	const unsigned count = vb_process_driver_count(p);
+	const unsigned count = vb_process_host_lane_count(p);
 
 	for (unsigned i = 0; i < count; i++)
-		vb_driver_unlock(p->drivers[i]);
+		vb_host_lane_unlock(p->host_lanes[i]);
 }

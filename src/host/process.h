@@ -1,6 +1,6 @@
-/* The inside of host/, a process: the things that it has once, however many drivers it has (driver.h): its devices, the
- * broker's client, the connection manager's timer, the watch over links and addresses, its capture. It exists while a
- * device is open. */
+/* The inside of host/, a process: the things that it has once, however many host lanes it has (host_lane.h): its
+ * devices, the broker's client, the connection manager's timer, the watch over links and addresses, its capture. It
+ * exists while a device is open. */
 #ifndef VB_HOST_PROCESS_H
 #define VB_HOST_PROCESS_H
 
@@ -9,23 +9,23 @@
 #include "host/memory/backing.h"
 #include "host/client/broker.h"
 #include "host/connections.h"
-#include "host/lanes/driver.h"
+#include "host/lanes/host_lane.h"
 #include "host/host.h"
 #include "host/lanes/lanes.h"
-#include "host/peers/local_peers.h"
+#include "host/peers/host_peers.h"
 #include "host/settings.h"
 
 struct vb_process {
 	struct vb_lanes lanes; /* which thread or domain has which */
 	/* Complete when they are counted, but for the first one, whose mutex is held until it is; destroyed after the
 	 * broker's thread. */
-	struct vb_driver *drivers[VB_LANES_MAX];
-	atomic_uint driver_count; /* goes up with every driver's mutex held */
-	struct vb_list devices;   /* struct vb_device.link: changed with every driver's mutex held, read with any */
-	bool has_had_several;     /* devices of different names, at any time */
+	struct vb_host_lane *host_lanes[VB_LANES_MAX];
+	atomic_uint host_lane_count; /* goes up with every host lane's mutex held */
+	struct vb_list devices; /* struct vb_device.link: changed with every host lane's mutex held, read with any */
+	bool has_had_several;   /* devices of different names, at any time */
 	struct vb_broker *broker;
 	struct vb_pcap *pcap;         /* or NULL */
-	struct vb_lives *lives;       /* local peers that pull from us read it */
+	struct vb_epochs *epochs;     /* local peers that pull from us read it */
 	struct vb_segments *segments; /* memory that they may map */
 	struct vb_backing backing;    /* of registered memory */
 	int link_fd;                  /* netlink; -1 where it is forbidden */
@@ -46,24 +46,24 @@ struct vb_device {
 	struct vb_device_info info; /* as process->devices */
 };
 
-/* The driver whose thread looks after the process's descriptors, and whose slot names the process to connection
+/* The host lane whose thread looks after the process's descriptors, and whose slot names the process to connection
  * managers. */
-static inline struct vb_driver *vb_process_home(const struct vb_process *process)
+static inline struct vb_host_lane *vb_process_home(const struct vb_process *process)
 {
-	assert(process->drivers[0]);
-	return process->drivers[0];
+	assert(process->host_lanes[0]);
+	return process->host_lanes[0];
 }
 
-static inline unsigned vb_process_driver_count(const struct vb_process *process)
+static inline unsigned vb_process_host_lane_count(const struct vb_process *process)
 {
-	return atomic_load_explicit(&process->driver_count, memory_order_acquire);
+	return atomic_load_explicit(&process->host_lane_count, memory_order_acquire);
 }
 
-/* One of its drivers has it. */
+/* One of its host lanes has it. */
 static inline bool vb_process_has_slot(const struct vb_process *process, unsigned slot)
 {
-	for (unsigned i = 0; i < vb_process_driver_count(process); i++)
-		if (process->drivers[i]->slot.number == slot)
+	for (unsigned i = 0; i < vb_process_host_lane_count(process); i++)
+		if (process->host_lanes[i]->slot.number == slot)
 			return true;
 	return false;
 }
@@ -75,27 +75,27 @@ void vb_process_leave(void);
 /* No thread enters or leaves between the two. NULL: there is no process, and it is held all the same. */
 struct vb_process *vb_process_hold(void);
 void vb_process_release(void);
-/* One driver more, complete. -errno: the reason has been said. With the process held, and without any mutex. */
-int vb_process_add_driver(struct vb_process *process);
-/* All its drivers' mutexes. */
+/* One host lane more, complete. -errno: the reason has been said. With the process held, and without any mutex. */
+int vb_process_add_host_lane(struct vb_process *process);
+/* All its host lanes' mutexes. */
 void vb_process_lock(struct vb_process *process);
 void vb_process_unlock(struct vb_process *process);
 
 /* device.c */
 /* Links or addresses changed: looks at the interfaces again and tells the devices. Without any mutex. */
 void vb_process_refresh_devices(struct vb_process *process);
-/* With a driver's mutex held. */
+/* With a host lane's mutex held. */
 struct vb_device *vb_process_device_of(const struct vb_process *process, const struct vb_nic *nic);
 
-/* port_counters.c: as vb_device_counter, for a process of one device. With the drivers' mutexes held. */
+/* port_counters.c: as vb_device_counter, for a process of one device. With the host lanes' mutexes held. */
 const char *vb_process_counter(const struct vb_process *process, unsigned n, uint64_t *value);
 
 /* watch.c */
 /* Connects to the broker; the reason of an error has been said. */
 int vb_broker_watch_start(struct vb_process *process, const struct vb_settings *settings);
-/* Gives the driver a slot, likewise. -EUSERS of one that is not the first is no error, and said at level info. */
-int vb_broker_watch_get_slot(struct vb_driver *driver, const struct vb_settings *settings);
-/* While drivers, lanes and mutexes are still there. */
+/* Gives the host lane a slot, likewise. -EUSERS of one that is not the first is no error, and said at level info. */
+int vb_broker_watch_get_slot(struct vb_host_lane *host_lane, const struct vb_settings *settings);
+/* While host lanes, lanes and mutexes are still there. */
 void vb_broker_watch_stop(struct vb_process *process);
 
 /* lost.c */
@@ -125,7 +125,7 @@ bool vb_host_explain_process(struct vb_process *process, const struct vb_broker_
 bool vb_host_explain_unasked(struct vb_process *process, const struct vb_broker_notice *notice);
 
 /* multicast.c */
-void vb_multicast_forget(void); /* the drivers' sockets are gone, and their memberships with them */
+void vb_multicast_forget(void); /* the host lanes' sockets are gone, and their memberships with them */
 void vb_multicast_forked(void); /* the same in a forked child: they are the parent's */
 
 #endif

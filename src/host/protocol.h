@@ -41,14 +41,14 @@ enum vb_message_kind {
 	VB_MESSAGE_UNBIND,       /* binding.number */
 	VB_MESSAGE_JOIN,  /* request, slot, gid, scope: a multicast group on an interface; the broker has the socket */
 	VB_MESSAGE_LEAVE, /* the same */
-	VB_MESSAGE_CARRY, /* request, slot, carry: from a courier, for that client; with a dead broker's socket */
+	VB_MESSAGE_CARRY, /* request, slot, carry: from a forwarder, for that client; with a dead broker's socket */
 	VB_MESSAGE_MEET,  /* request, slot (its own), gid, meeting.slot: to share memory with that process of this host
 			   */
 	VB_MESSAGE_OPEN,  /* slot, meeting.is_open: any process may meet it; else those that it asks for */
 	VB_MESSAGE_PART,  /* slot, meeting.slot: it has let go of what they shared, or has not taken it */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
-	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket, or a courier's channel: is_carried */
+	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket, or a forwarder's channel: is_carried */
 	VB_MESSAGE_ADOPTED,   /* request, slot: steering is right again */
 	VB_MESSAGE_REFUSED,   /* request, error (a positive errno), why */
 	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
@@ -85,7 +85,7 @@ struct vb_message {
 		} binding;
 		struct {
 			uint32_t pid, uid, receive_buffer,
-				number; /* the client, as the broker sees it; the courier's */
+				number; /* the client, as the broker sees it; the forwarder's */
 		} carry;
 		struct {
 			uint8_t slot;         /* of the other */

@@ -37,7 +37,7 @@ static const bool counts_when_secure[VB_SETTING_COUNT] = {
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 
-/* ---- Kinds of values: each returns false when text is not one --------------------------------------------------- */
+/* ---- Kinds of values: each returns false when text is not one ---------------------------------------------------- */
 
 static bool parse_choice(const char *text, const char *no, const char *yes, bool *value)
 {
@@ -121,7 +121,7 @@ static bool parse_faults(const char *text, char *why, size_t why_size)
 	return true;
 }
 
-/* ---- One setting ------------------------------------------------------------------------------------------------ */
+/* ---- One setting ------------------------------------------------------------------------------------------------- */
 
 static bool parse_value(
 	struct vb_settings *settings, enum vb_setting which, const char *text, char *why, size_t why_size)
@@ -278,7 +278,7 @@ int vb_settings_parse_secure(struct vb_settings *settings, char *const *environm
 	return parse(settings, environment, ignored, ignored_size, why, why_size);
 }
 
-/* ---- The process's ---------------------------------------------------------------------------------------------- */
+/* ---- The process's ----------------------------------------------------------------------------------------------- */
 
 static struct vb_settings process_settings;
 static bool process_settings_good;

@@ -16,7 +16,7 @@
 #define VB_SETTINGS(X)                                                                                                 \
 	X(DEVICES, "comma-separated interface or device names", "all", "which devices exist, in this order")           \
 	X(LOCAL, "auto|off", "auto", "off forces the wire path between processes of one host")                         \
-	X(MAP, "off|registered", "off", "registered lets neighbours map large registered memory, at some risk")           \
+	X(MAP, "off|registered", "off", "registered lets local peers map large registered memory, at some risk")           \
 	X(LANES, "number, 1 .. 8", "", "lanes of this process; else as its threads need them, up to the cores")           \
 	X(PCAP, "file name; %p becomes the process id", "", "writes what the process sends and receives as a capture") \
 	X(CC, "NAME, or NAME,PARAMETER=VALUE,...", "window", "congestion control of what goes over the wire")           \

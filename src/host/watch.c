@@ -7,7 +7,7 @@
 #include <string.h>
 #include "port/udp.h"
 
-/* ---- Asking ----------------------------------------------------------------------------------------------------- */
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
 /* An address of this machine, as far as that can be told without asking the kernel. */
 static bool is_ours(const struct vb_process *p, const struct vb_gid *gid)
@@ -43,41 +43,41 @@ void vb_device_discover(struct vb_device *device, unsigned lanes, const struct v
 	struct vb_peer_facts facts = assumption(p, &av->dgid);
 	bool is_known = vb_broker_knows(p->broker, &av->dgid, &facts.is_verbena, &facts.receive_buffer);
 	facts.is_asked &= !is_known;
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		if ((lanes >> i & 1) && (is_new || !vb_lane_has_peer(p->drivers[i]->lane, &av->dgid)))
-			vb_lane_set_peer(p->drivers[i]->lane, &av->dgid, &facts);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		if ((lanes >> i & 1) && (is_new || !vb_lane_has_peer(p->host_lanes[i]->lane, &av->dgid)))
+			vb_lane_set_peer(p->host_lanes[i]->lane, &av->dgid, &facts);
 }
 
-/* ---- Notices ---------------------------------------------------------------------------------------------------- */
+/* ---- Notices ----------------------------------------------------------------------------------------------------- */
 
 static void learn_peer(struct vb_process *p, const struct vb_broker_notice *notice)
 {
 	struct vb_peer_facts facts = { .is_verbena = notice->is_verbena, .receive_buffer = notice->receive_buffer };
 
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
-		vb_driver_lock(p->drivers[i]);
-		vb_lane_set_peer(p->drivers[i]->lane, &notice->gid, &facts);
-		vb_driver_unlock(p->drivers[i]);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++) {
+		vb_host_lane_lock(p->host_lanes[i]);
+		vb_lane_set_peer(p->host_lanes[i]->lane, &notice->gid, &facts);
+		vb_host_lane_unlock(p->host_lanes[i]);
 	}
 }
 
-static void take_channel(struct vb_driver *d)
+static void take_channel(struct vb_host_lane *d)
 {
-	vb_driver_lock(d);
+	vb_host_lane_lock(d);
 	if (!d->lane) { /* it could not be started */
 		pthread_mutex_unlock(&d->mutex);
 		return;
 	}
 	if (d->slot.is_carried)
 		vb_udp_renew_channel(d->port);
-	vb_driver_unlock(d);
+	vb_host_lane_unlock(d);
 }
 
-/* The notice does not tell which driver's channel is new; to look at the others' ports anew does no harm. */
+/* The notice does not tell which host lane's channel is new; to look at the others' ports anew does no harm. */
 static void take_channels(struct vb_process *p)
 {
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		take_channel(p->drivers[i]);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		take_channel(p->host_lanes[i]);
 }
 
 static void hear(void *process, const struct vb_broker_notice *notice)
@@ -98,19 +98,19 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 		take_channels(process);
 		break;
 	case VB_BROKER_MEETING:
-		vb_neighbours_meet(process, notice);
+		vb_host_peers_meet(process, notice);
 		break;
 	case VB_BROKER_ALONE:
-		vb_neighbours_stay_alone(process, notice);
+		vb_host_peers_stay_alone(process, notice);
 		break;
 	case VB_BROKER_AWAITED:
-		vb_neighbours_stay_unwanted(process, notice);
+		vb_host_peers_stay_unwanted(process, notice);
 		break;
 	case VB_BROKER_LATER:
-		vb_neighbours_meet_later(process, notice);
+		vb_host_peers_meet_later(process, notice);
 		break;
 	case VB_BROKER_GONE:
-		vb_neighbours_lose_broker(process);
+		vb_host_peers_lose_broker(process);
 		vb_log(VB_LOG_INFO, "the broker is gone; connected queue pairs go on");
 		break;
 	case VB_BROKER_LOST:
@@ -122,7 +122,7 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 	}
 }
 
-/* ---- Start and stop --------------------------------------------------------------------------------------------- */
+/* ---- Start and stop ---------------------------------------------------------------------------------------------- */
 
 int vb_broker_watch_start(struct vb_process *p, const struct vb_settings *settings)
 {
@@ -141,7 +141,7 @@ int vb_broker_watch_start(struct vb_process *p, const struct vb_settings *settin
 	return rc;
 }
 
-int vb_broker_watch_get_slot(struct vb_driver *d, const struct vb_settings *settings)
+int vb_broker_watch_get_slot(struct vb_host_lane *d, const struct vb_settings *settings)
 {
 	char why[512] = "";
 	bool is_further = d->index > 0;
@@ -156,7 +156,7 @@ int vb_broker_watch_get_slot(struct vb_driver *d, const struct vb_settings *sett
 		vb_broker_open(d->process->broker, d->slot.number, true); /* each process that asks is told why not */
 	assert((rc == 0) == (d->slot.fd >= 0));
 	if (rc == 0 && d->slot.is_carried)
-		vb_log(VB_LOG_INFO, "UDP port 4791 is another user's: what is received comes by his courier, which "
+		vb_log(VB_LOG_INFO, "UDP port 4791 is another user's: what is received comes by his forwarder, which "
 				    "costs throughput; verbena broker --trust USER gives a socket instead");
 	return rc;
 }
@@ -165,9 +165,9 @@ void vb_broker_watch_stop(struct vb_process *p)
 {
 	if (!p->broker)
 		return;
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		if (p->drivers[i]->slot.fd >= 0)
-			vb_broker_release_slot(p->broker, &p->drivers[i]->slot);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		if (p->host_lanes[i]->slot.fd >= 0)
+			vb_broker_release_slot(p->broker, &p->host_lanes[i]->slot);
 	p->alarm_fd = -1;
 	vb_broker_disconnect(p->broker);
 	p->broker = NULL;

@@ -21,22 +21,22 @@ static bool is_plain(const struct vb_qp *qp, const struct vb_descriptor *request
 static bool follows(const struct vb_descriptor *first, const struct vb_descriptor *request, unsigned distance)
 {
 	return request->dest_qpn == first->dest_qpn && request->src_qpn == first->src_qpn &&
-	       request->psn == vb_psn_add(first->psn, distance) && request->lent.life == first->lent.life &&
+	       request->psn == vb_psn_add(first->psn, distance) && request->lent.epoch == first->lent.epoch &&
 	       vb_local_is_lendable_length(request->length);
 }
 
-void vb_local_foresee(struct vb_neighbour *neighbour, const struct vb_descriptor *next, unsigned n)
+void vb_local_foresee(struct vb_local_peer *peer, const struct vb_descriptor *next, unsigned n)
 {
-	const struct vb_descriptor *first = &neighbour->pulled;
-	const struct vb_qp *qp = neighbour->puller;
+	const struct vb_descriptor *first = &peer->pulled;
+	const struct vb_qp *qp = peer->puller;
 	unsigned count = 0;
 	if (is_plain(qp, first))
 		while (count < n && count < VB_LOCAL_PULL_ITEMS - 1 && is_plain(qp, &next[count]) &&
 			follows(first, &next[count], count + 1)) {
-			neighbour->ahead[count].request = next[count];
+			peer->ahead[count].request = next[count];
 			count++;
 		}
-	neighbour->ahead_count = count;
+	peer->ahead_count = count;
 	assert(count < VB_LOCAL_PULL_ITEMS);
 }
 
@@ -56,13 +56,13 @@ static bool is_ended_over(const struct vb_local_pull *pull, const uint8_t *bytes
 	return false;
 }
 
-void vb_local_pull_ahead(struct vb_neighbour *neighbour, struct vb_local_pull *pull)
+void vb_local_pull_ahead(struct vb_local_peer *peer, struct vb_local_pull *pull)
 {
-	const struct vb_target *target = &neighbour->puller->target;
+	const struct vb_target *target = &peer->puller->target;
 	if (pull->iov_count != 2)
 		return;
-	for (unsigned i = 0; i < neighbour->ahead_count; i++) {
-		struct vb_local_ahead *ahead = &neighbour->ahead[i];
+	for (unsigned i = 0; i < peer->ahead_count; i++) {
+		struct vb_local_ahead *ahead = &peer->ahead[i];
 		const struct vb_descriptor *request = &ahead->request;
 		uint32_t body = request->length - (uint32_t)sizeof(ahead->tail);
 		struct vb_reach place;
@@ -75,7 +75,7 @@ void vb_local_pull_ahead(struct vb_neighbour *neighbour, struct vb_local_pull *p
 		pull->iov[pull->iov_count++] = (struct vb_iov){ place.bytes, body };
 		pull->iov[pull->iov_count++] = (struct vb_iov){ ahead->tail, sizeof(ahead->tail) };
 		ahead->place = place.bytes;
-		neighbour->pulled_ahead = i + 1;
+		peer->pulled_ahead = i + 1;
 	}
-	assert(neighbour->pulled_ahead <= neighbour->ahead_count);
+	assert(peer->pulled_ahead <= peer->ahead_count);
 }

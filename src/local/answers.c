@@ -89,7 +89,7 @@ static void retire_answered(struct vb_qp *qp, struct place place, vb_time now)
 static void on_absence(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	assert(qp->neighbour);
+	assert(qp->local_peer);
 	if (rq->is_rnr_waiting)
 		return;
 	if (vb_deadline_due(vb_retry_ack_timeout(qp, rq->progress_at), now)) {
@@ -258,7 +258,7 @@ static bool is_sending(const struct vb_qp *qp)
 
 void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
-	assert(qp->neighbour);
+	assert(qp->local_peer);
 	if (!is_sending(qp) || !is_under_way(qp, psn)) {
 		vb_count(qp->lane, VB_DROP_GHOST, 1);
 		return;
@@ -281,11 +281,11 @@ static enum vb_answer_kind kind_for(struct vb_qp *qp, const struct vb_answer *an
 }
 
 static void take_answer(
-	struct vb_neighbour *neighbour, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
+	struct vb_local_peer *peer, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now)
 {
-	struct vb_qp *qp = vb_lane_find_qp(neighbour->lane, answer->dest_qpn);
-	if (!qp || qp->neighbour != neighbour || qp->attr.dest_qpn != answer->src_qpn) {
-		vb_count(neighbour->lane, VB_DROP_GHOST, 1);
+	struct vb_qp *qp = vb_lane_find_qp(peer->lane, answer->dest_qpn);
+	if (!qp || qp->local_peer != peer || qp->attr.dest_qpn != answer->src_qpn) {
+		vb_count(peer->lane, VB_DROP_GHOST, 1);
 		return;
 	}
 	enum vb_answer_kind kind = kind_for(qp, answer);
@@ -303,7 +303,7 @@ static void take_answer(
 	/* One behind one that was refused is not taken either, which says nothing new. */
 	bool is_behind = kind == VB_ANSWER_ABSENT && answer->psn != heard_psn(qp);
 	if (!is_sending(qp) || !is_under_way(qp, answer->psn) || is_behind) {
-		vb_count(neighbour->lane, VB_DROP_GHOST, 1);
+		vb_count(peer->lane, VB_DROP_GHOST, 1);
 		return;
 	}
 	if (retire(qp, answer->psn, now))
@@ -313,12 +313,12 @@ static void take_answer(
 	vb_requester_proceed(qp, now);
 }
 
-void vb_local_answered(struct vb_neighbour *neighbour, const struct vb_answer *answers, unsigned n,
+void vb_local_answered(struct vb_local_peer *peer, const struct vb_answer *answers, unsigned n,
 	const struct vb_local_heap *heap, vb_time now)
 {
-	neighbour->lane->now = now;
+	peer->lane->now = now;
 	for (unsigned i = 0; i < n; i++) {
-		take_answer(neighbour, &answers[i], heap, now);
-		vb_lane_reap(neighbour->lane);
+		take_answer(peer, &answers[i], heap, now);
+		vb_lane_reap(peer->lane);
 	}
 }

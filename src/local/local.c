@@ -1,6 +1,6 @@
-/* Same host: which QPs go by descriptors, and the end of a QP or a neighbour with requests under way.
+/* Same host: which QPs go by descriptors, and the end of a QP or a local peer with requests under way.
  * Holds: a QP's way changes only while nothing of it is under way; what was executed is said to the peer, or the
- * neighbour is lost.
+ * local peer is lost.
  * Not here: sending (send.c), executing (receive.c, pull.c). */
 #include "local/parts.h"
 #include <stdlib.h>
@@ -11,31 +11,31 @@
 #include "core/qp.h"
 #include "core/send_queue.h"
 
-void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from)
+void vb_local_peer_set_lending(struct vb_local_peer *peer, uint32_t lend_from)
 {
-	neighbour->lend_from = lend_from && lend_from < VB_LOCAL_LEND_MIN ? VB_LOCAL_LEND_MIN : lend_from;
+	peer->lend_from = lend_from && lend_from < VB_LOCAL_LEND_MIN ? VB_LOCAL_LEND_MIN : lend_from;
 }
 
-void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint8_t slot, uint32_t lend_from)
+void vb_local_peer_init(struct vb_local_peer *peer, struct vb_lane *lane, uint8_t slot, uint32_t lend_from)
 {
-	*neighbour = (struct vb_neighbour){ .lane = lane, .slot = slot };
-	vb_neighbour_set_lending(neighbour, lend_from);
-	vb_list_init(&neighbour->ready);
-	vb_list_init(&neighbour->users);
-	vb_list_init(&neighbour->debts);
-	vb_list_init(&neighbour->readers);
-	vb_list_init(&neighbour->datagrams);
-	vb_list_init(&neighbour->watch_link);
+	*peer = (struct vb_local_peer){ .lane = lane, .slot = slot };
+	vb_local_peer_set_lending(peer, lend_from);
+	vb_list_init(&peer->ready);
+	vb_list_init(&peer->users);
+	vb_list_init(&peer->pending_acks);
+	vb_list_init(&peer->readers);
+	vb_list_init(&peer->datagrams);
+	vb_list_init(&peer->watch_link);
 }
 
-void vb_neighbour_set_mapping(struct vb_neighbour *neighbour, bool maps_segments)
+void vb_local_peer_set_mapping(struct vb_local_peer *peer, bool maps_segments)
 {
-	neighbour->maps_segments = maps_segments;
+	peer->maps_segments = maps_segments;
 }
 
-void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from)
+void vb_local_peer_set_pulling(struct vb_local_peer *peer, uint32_t pull_from)
 {
-	neighbour->pull_from = pull_from;
+	peer->pull_from = pull_from;
 }
 
 static struct vb_deadline no_deadline(const struct vb_qp *qp)
@@ -65,7 +65,7 @@ void vb_local_init(struct vb_qp *qp, struct vb_local *local)
 	vb_list_init(&local->reader_link);
 }
 
-/* ---- Which way ------------------------------------------------------------------------------------------------- */
+/* ---- Which way --------------------------------------------------------------------------------------------------- */
 
 /* Something is under way, or cut into parts to be sent. */
 static bool has_begun(const struct vb_qp *qp)
@@ -75,7 +75,7 @@ static bool has_begun(const struct vb_qp *qp)
 
 static bool is_idle(const struct vb_qp *qp)
 {
-	return !has_begun(qp) && qp->requester.cursor == head_index(qp) && !qp->requester.doomed;
+	return !has_begun(qp) && qp->requester.cursor == head_index(qp) && !qp->requester.pending_error;
 }
 
 static bool has_sent_nothing(const struct vb_qp *qp)
@@ -83,47 +83,46 @@ static bool has_sent_nothing(const struct vb_qp *qp)
 	return qp->requester.ssn == 0 && qp->requester.max_psn == qp->attr.sq_psn;
 }
 
-static void turn_to(struct vb_qp *qp, struct vb_neighbour *neighbour)
+static void turn_to(struct vb_qp *qp, struct vb_local_peer *peer)
 {
 	vb_list_remove(&qp->local->link);
 	vb_list_remove(&qp->local->user_link);
 	vb_local_forget_reads(qp);
-	qp->neighbour = neighbour;
-	qp->way = neighbour ? &vb_local_transport : qp->transport;
+	qp->local_peer = peer;
+	qp->way = peer ? &vb_local_transport : qp->transport;
 	qp->local->never_lends = qp->local->never_pulls = false;
 	qp->requester.has_credits = false;
-	if (neighbour)
-		vb_list_add_tail(&neighbour->users, &qp->local->user_link);
-	assert((qp->neighbour != NULL) == (qp->way != qp->transport));
+	if (peer)
+		vb_list_add_tail(&peer->users, &qp->local->user_link);
+	assert((qp->local_peer != NULL) == (qp->way != qp->transport));
 }
 
 void vb_local_choose(struct vb_qp *qp)
 {
-	struct vb_neighbour *neighbour = qp->peer ? qp->peer->neighbour : NULL;
-	if (neighbour && neighbour->is_lost)
-		neighbour = NULL;
-	if (neighbour == qp->neighbour || qp->type == VB_QP_UD || qp->type == VB_QP_RAW)
+	struct vb_local_peer *peer = qp->peer ? qp->peer->local_peer : NULL;
+	if (peer && peer->is_lost)
+		peer = NULL;
+	if (peer == qp->local_peer || qp->type == VB_QP_UD || qp->type == VB_QP_RAW)
 		return;
 	/* Packets that UC sent may be anywhere, and must not be overtaken. */
 	if (is_idle(qp) && (qp->is_reliable || has_sent_nothing(qp)))
-		turn_to(qp, neighbour);
+		turn_to(qp, peer);
 }
 
-/* ---- Goodbyes -------------------------------------------------------------------------------------------------- */
+/* ---- Goodbyes ---------------------------------------------------------------------------------------------------- */
 
 /* The lender hears that nobody takes the bytes any more. */
 static void abandon_pull(struct vb_qp *qp)
 {
-	struct vb_neighbour *neighbour = qp->local->pulls;
-	if (!neighbour)
+	struct vb_local_peer *peer = qp->local->pulls;
+	if (!peer)
 		return;
 	qp->local->pulls = NULL;
-	neighbour->puller = NULL;
-	neighbour->has_pending = true;
-	neighbour->pending = (struct vb_answer){ .dest_qpn = neighbour->pulled.src_qpn,
-		.src_qpn = qp->qpn,
-		.psn = neighbour->pulled.psn,
-		.kind = VB_ANSWER_ABSENT };
+	peer->puller = NULL;
+	peer->has_pending = true;
+	peer->pending = (struct vb_answer){
+		.dest_qpn = peer->pulled.src_qpn, .src_qpn = qp->qpn, .psn = peer->pulled.psn, .kind = VB_ANSWER_ABSENT
+	};
 }
 
 void vb_local_stop(struct vb_qp *qp)
@@ -137,24 +136,24 @@ void vb_local_stop(struct vb_qp *qp)
 /* Pending acks are still said. */
 void vb_local_leave(struct vb_qp *qp)
 {
-	struct vb_debt *debt = qp->local->debt;
+	struct vb_pending_ack *ack = qp->local->ack;
 	vb_local_stop(qp);
 	turn_to(qp, NULL);
-	qp->local->debt = NULL;
-	if (debt && vb_list_linked(&debt->link))
-		debt->is_orphan = true;
+	qp->local->ack = NULL;
+	if (ack && vb_list_linked(&ack->link))
+		ack->is_orphan = true;
 	else
-		free(debt);
-	assert(!qp->neighbour);
+		free(ack);
+	assert(!qp->local_peer);
 }
 
-static void forget_debts(struct vb_neighbour *neighbour)
+static void forget_pending_acks(struct vb_local_peer *peer)
 {
 	struct vb_list *node;
-	while ((node = vb_list_pop(&neighbour->debts))) {
-		struct vb_debt *debt = vb_container_of(node, struct vb_debt, link);
-		if (debt->is_orphan)
-			free(debt);
+	while ((node = vb_list_pop(&peer->pending_acks))) {
+		struct vb_pending_ack *ack = vb_container_of(node, struct vb_pending_ack, link);
+		if (ack->is_orphan)
+			free(ack);
 	}
 }
 
@@ -184,57 +183,57 @@ static void lose(struct vb_qp *qp, vb_time now)
 	vb_schedule(qp);
 }
 
-void vb_local_lost(struct vb_neighbour *neighbour, vb_time now)
+void vb_local_lost(struct vb_local_peer *peer, vb_time now)
 {
-	struct vb_qp *puller = neighbour->puller;
+	struct vb_qp *puller = peer->puller;
 	struct vb_list *node;
-	neighbour->lane->now = now;
-	neighbour->is_lost = true;
-	vb_peers_lose(neighbour->lane, neighbour);
-	neighbour->puller = NULL;
-	neighbour->has_pending = false;
+	peer->lane->now = now;
+	peer->is_lost = true;
+	vb_peers_lose(peer->lane, peer);
+	peer->puller = NULL;
+	peer->has_pending = false;
 	if (puller) {
 		puller->target.open = VB_NO_MESSAGE;
 		puller->local->pulls = NULL;
 	}
-	forget_debts(neighbour);
-	vb_local_drop_datagrams(neighbour, now);
-	while ((node = vb_list_pop(&neighbour->users)))
+	forget_pending_acks(peer);
+	vb_local_drop_datagrams(peer, now);
+	while ((node = vb_list_pop(&peer->users)))
 		lose(vb_container_of(node, struct vb_local, user_link)->qp, now);
-	vb_lane_reap(neighbour->lane);
-	assert(vb_list_empty(&neighbour->users));
+	vb_lane_reap(peer->lane);
+	assert(vb_list_empty(&peer->users));
 }
 
-/* ---- Checks ---------------------------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 void vb_local_check(const struct vb_qp *qp)
 {
 	const struct vb_local *local = qp->local;
-	assert(vb_list_linked(&local->user_link) == (local->qp->neighbour != NULL));
-	assert(!vb_list_linked(&local->link) || local->qp->neighbour);
-	if (local->debt)
-		assert(!local->debt->is_orphan);
+	assert(vb_list_linked(&local->user_link) == (local->qp->local_peer != NULL));
+	assert(!vb_list_linked(&local->link) || local->qp->local_peer);
+	if (local->ack)
+		assert(!local->ack->is_orphan);
 	vb_local_check_reads(qp);
-	if (!local->qp->neighbour)
+	if (!local->qp->local_peer)
 		return;
 	assert(vb_psn_diff(qp->requester.next_psn, qp->requester.una_psn) >= 0);
 	assert(vb_psn_diff(qp->requester.max_psn, qp->requester.next_psn) >= 0);
 }
 
-void vb_neighbour_check(const struct vb_neighbour *neighbour)
+void vb_local_peer_check(const struct vb_local_peer *peer)
 {
-	vb_list_for_each (node, &neighbour->users)
-		assert(vb_container_of(node, struct vb_local, user_link)->qp->neighbour == neighbour);
-	vb_list_for_each (node, &neighbour->ready)
-		assert(vb_container_of(node, struct vb_local, link)->qp->neighbour == neighbour);
-	vb_list_for_each (node, &neighbour->debts)
-		assert(vb_container_of(node, struct vb_debt, link)->to == neighbour);
-	vb_list_for_each (node, &neighbour->readers)
-		assert(vb_container_of(node, struct vb_local, reader_link)->qp->neighbour == neighbour);
-	vb_local_check_datagrams(neighbour);
-	if (!neighbour->puller)
+	vb_list_for_each (node, &peer->users)
+		assert(vb_container_of(node, struct vb_local, user_link)->qp->local_peer == peer);
+	vb_list_for_each (node, &peer->ready)
+		assert(vb_container_of(node, struct vb_local, link)->qp->local_peer == peer);
+	vb_list_for_each (node, &peer->pending_acks)
+		assert(vb_container_of(node, struct vb_pending_ack, link)->to == peer);
+	vb_list_for_each (node, &peer->readers)
+		assert(vb_container_of(node, struct vb_local, reader_link)->qp->local_peer == peer);
+	vb_local_check_datagrams(peer);
+	if (!peer->puller)
 		return;
-	assert(neighbour->puller->local->pulls == neighbour && !neighbour->has_pending);
-	assert(neighbour->pulled_bytes < neighbour->pulled.length && !neighbour->here);
-	assert(neighbour->pulled_ahead <= neighbour->ahead_count && neighbour->ahead_count < VB_LOCAL_PULL_ITEMS);
+	assert(peer->puller->local->pulls == peer && !peer->has_pending);
+	assert(peer->pulled_bytes < peer->pulled.length && !peer->here);
+	assert(peer->pulled_ahead <= peer->ahead_count && peer->ahead_count < VB_LOCAL_PULL_ITEMS);
 }

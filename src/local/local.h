@@ -1,10 +1,10 @@
-/* Same host: requests that are descriptors, for a peer whose lane belongs to a neighbour: another process (or this one)
- * that shares memory with us. Nothing on the way is lost or comes twice, so nothing is acknowledged packet by packet,
- * probed, sent again in doubt or held to a window; what the send queue, keys, receives, tags, completions and states of
- * QPs are is the same, and requests are executed as those of packets are (execute.h).
+/* Same host: requests that are descriptors, for a peer whose lane belongs to a local peer: another process (or this
+ * one) that shares memory with us. Nothing on the way is lost or comes twice, so nothing is acknowledged packet by
+ * packet, probed, sent again in doubt or held to a window; what the send queue, keys, receives, tags, completions and
+ * states of QPs are is the same, and requests are executed as those of packets are (execute.h).
  *
- * The engine knows no rings. Its holder has, for each neighbour, two FIFOs each way (descriptors, answers) and heaps of
- * bytes, gives room in them, and takes what comes:
+ * The engine knows no rings. Its holder has, for each local peer, two FIFOs each way (descriptors, answers) and heaps
+ * of bytes, gives room in them, and takes what comes:
  *
  *   vb_local_answered(n, answers, count, heap, now); first what the other side answered, all that was there when
  *   taken = vb_local_receive(n, descriptors, count, heap, &room, now); these descriptors were seen
@@ -27,8 +27,8 @@
  * Payload is in the descriptor itself, in the heap (in parts, the First, Middles and Last of a message), or lent: the
  * request is checked first, and then pulled straight into its place, a piece at a time; it completes with the last.
  * WRITEs behind one that is pulled are pulled with it (ahead.c), and READs that were lent together. What is lent may be
- * the program's again before it was pulled, when the QP has failed or was reset: its life is over then, which the
- * holder sees in the lender's struct vb_lives after copying, and says. What a READ asks for is lent likewise, as long
+ * the program's again before it was pulled, when the QP has failed or was reset: its epoch is over then, which the
+ * holder sees in the lender's struct vb_epochs after copying, and says. What a READ asks for is lent likewise, as long
  * as no key like its own is closed, and pulled by the requester (read.c). Memory may lie in a segment, which the
  * holder shares and has told the other of by a number that never names anything else: who knows it has no need to ask
  * the kernel.
@@ -42,7 +42,7 @@
 #include <stdatomic.h>
 #include "base/list.h"
 #include "core/handed_out.h"
-#include "core/lives.h"
+#include "core/epochs.h"
 #include "core/objects.h"
 #include "core/peers.h"
 
@@ -114,7 +114,7 @@ struct vb_descriptor {
 		struct {
 			uint64_t address; /* in the sender */
 			uint32_t segment; /* that it lies in, or 0 */
-			uint16_t life;    /* of the QP there */
+			uint16_t epoch;   /* of the QP there */
 		} lent;
 	};
 };
@@ -185,7 +185,7 @@ struct vb_lent {
 };
 
 /* Bytes to be copied out of the other side's memory: all that is lent, in that order, into iov. After copying, compare
- * proof_bytes of the other side's struct vb_lives, from proof_at on, with proof: only if they are equal are the copied
+ * proof_bytes of the other side's struct vb_epochs, from proof_at on, with proof: only if they are equal are the copied
  * bytes valid. Once the lane has been given away, nothing here is valid until vb_local_pull is called again. */
 struct vb_local_pull {
 	unsigned lent_count;
@@ -213,21 +213,21 @@ struct vb_local_ahead {
 };
 
 /* A lane of another process. The holder's memory; the fields are the engine's. */
-struct vb_neighbour {
+struct vb_local_peer {
 	struct vb_lane *lane; /* ours */
 	uint8_t slot;         /* its own */
 	uint32_t lend_from;   /* bytes from which a message is lent; 0: never, and no READ's bytes either */
 	bool maps_segments;   /* what lies in a segment is lent as soon as anything may be */
 	uint32_t pull_from;   /* bytes from which a READ is pulled; 0: never */
 	bool is_lost;
-	struct vb_list ready;      /* QPs with descriptors to send */
-	struct vb_list users;      /* QPs whose requests go there */
-	struct vb_list debts;      /* QPs whose peers are to hear what was executed */
-	struct vb_list datagrams;  /* work requests of UD that wait for room */
-	struct vb_list watch_link; /* in the lane's, while some do */
-	vb_time waits_since;       /* when the first did, or since some left last */
-	bool is_deaf;              /* they waited too long: those that come do not wait any more, until there is room */
-	struct vb_qp *puller;      /* the QP whose message is being pulled; NULL: none is */
+	struct vb_list ready;        /* QPs with descriptors to send */
+	struct vb_list users;        /* QPs whose requests go there */
+	struct vb_list pending_acks; /* QPs whose peers are to hear what was executed */
+	struct vb_list datagrams;    /* work requests of UD that wait for room */
+	struct vb_list watch_link;   /* in the lane's, while some do */
+	vb_time waits_since;         /* when the first did, or since some left last */
+	bool is_blocked;      /* they waited too long: those that come do not wait any more, until there is room */
+	struct vb_qp *puller; /* the QP whose message is being pulled; NULL: none is */
 	struct vb_descriptor pulled;
 	uint32_t pulled_bytes, piece; /* of the message: that are here; that were asked for */
 	bool is_opened;               /* it is a message in progress; tags look at its header first */
@@ -249,9 +249,9 @@ struct vb_neighbour {
 };
 
 /* A pending ack: requests that were executed, of which the peer has not been told. Outlives its QP. */
-struct vb_debt {
-	struct vb_list link; /* in the neighbour's debts */
-	struct vb_neighbour *to;
+struct vb_pending_ack {
+	struct vb_list link; /* in the local peer's pending acks */
+	struct vb_local_peer *to;
 	uint32_t dest_qpn, src_qpn, psn;
 	bool is_orphan; /* its QP is gone */
 };
@@ -261,12 +261,12 @@ struct vb_transport;
 
 /* A QP's part. */
 struct vb_local {
-	struct vb_qp *qp;    /* whose it is; its neighbour is where its requests go */
+	struct vb_qp *qp;    /* whose it is; its local peer is where its requests go */
 	struct vb_list link; /* in its ready */
 	struct vb_list user_link;
-	struct vb_debt *debt;       /* made at its first request */
-	struct vb_neighbour *pulls; /* what it lends this QP; it is the puller there */
-	struct vb_peer *far;        /* UD: the neighbour's slot that its newest datagram for one went to */
+	struct vb_pending_ack *ack;  /* made at its first request */
+	struct vb_local_peer *pulls; /* what it lends this QP; it is the puller there */
+	struct vb_peer *far;         /* UD: the local peer's slot that its newest datagram for one went to */
 	bool never_lends, never_pulls;
 	/* READs whose bytes are not all here, though they are answered. The oldest request under way is the oldest of
 	 * them; answers are awaited from heard_psn on, and what the last one asks for besides is done when all READs
@@ -275,53 +275,53 @@ struct vb_local {
 	uint32_t heard_psn, heard_index;
 	bool has_kept;
 	uint8_t kept_kind, kept_code;
-	struct vb_list reader_link; /* in its neighbour's readers */
+	struct vb_list reader_link; /* in its local peer's readers */
 };
 
-void vb_neighbour_init(struct vb_neighbour *neighbour, struct vb_lane *lane, uint8_t slot, uint32_t lend_from);
-void vb_neighbour_set_lending(struct vb_neighbour *neighbour, uint32_t lend_from);
+void vb_local_peer_init(struct vb_local_peer *peer, struct vb_lane *lane, uint8_t slot, uint32_t lend_from);
+void vb_local_peer_set_lending(struct vb_local_peer *peer, uint32_t lend_from);
 /* It has been told of segments. */
-void vb_neighbour_set_mapping(struct vb_neighbour *neighbour, bool maps_segments);
-void vb_neighbour_set_pulling(struct vb_neighbour *neighbour, uint32_t pull_from); /* whenever no pull is in hand */
-/* The slot of the address is the neighbour's, or no longer anybody's (NULL): QPs that are connected to it send to it
+void vb_local_peer_set_mapping(struct vb_local_peer *peer, bool maps_segments);
+void vb_local_peer_set_pulling(struct vb_local_peer *peer, uint32_t pull_from); /* whenever no pull is in hand */
+/* The slot of the address is the local peer's, or no longer anybody's (NULL): QPs that are connected to it send to it
  * by descriptors from their RTS on, or once nothing is under way; only its descriptors are for them. -ENOMEM */
-int vb_lane_set_neighbour(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_neighbour *neighbour);
+int vb_lane_set_local_peer(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_local_peer *peer);
 /* Its process died, or let go of what was shared: what is under way to it ends as after the last retry, what waits goes
- * over the wire. It may be freed when it has been taken from its addresses too (vb_lane_set_neighbour). */
-void vb_local_lost(struct vb_neighbour *neighbour, vb_time now);
+ * over the wire. It may be freed when it has been taken from its addresses too (vb_lane_set_local_peer). */
+void vb_local_lost(struct vb_local_peer *peer, vb_time now);
 
-bool vb_local_wants_transmit(const struct vb_neighbour *neighbour); /* descriptors, or answers */
+bool vb_local_wants_transmit(const struct vb_local_peer *peer); /* descriptors, or answers */
 bool vb_local_is_urgent(
-	const struct vb_neighbour *neighbour); /* else it may wait a little: what was executed is to be said */
-void vb_local_transmit(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now);
+	const struct vb_local_peer *peer); /* else it may wait a little: what was executed is to be said */
+void vb_local_transmit(struct vb_local_peer *peer, struct vb_local_room *room, vb_time now);
 /* How many were taken. The rest are given again: when there is room for answers, and nothing to be pulled. */
-unsigned vb_local_receive(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptors, unsigned n,
+unsigned vb_local_receive(struct vb_local_peer *peer, const struct vb_descriptor *descriptors, unsigned n,
 	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now);
-void vb_local_answered(struct vb_neighbour *neighbour, const struct vb_answer *answers, unsigned n,
+void vb_local_answered(struct vb_local_peer *peer, const struct vb_answer *answers, unsigned n,
 	const struct vb_local_heap *heap, vb_time now);
 /* Of messages of theirs, or READs of ours, in turn. False: nothing. */
-bool vb_local_pull(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
+bool vb_local_pull(struct vb_local_peer *peer, struct vb_local_pull *pull, vb_time now);
 /* How many descriptors it took besides, of those behind what vb_local_receive took. */
-unsigned vb_local_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
-static inline bool vb_local_wants_pull(const struct vb_neighbour *neighbour)
+unsigned vb_local_pulled(struct vb_local_peer *peer, enum vb_local_outcome outcome, vb_time now);
+static inline bool vb_local_wants_pull(const struct vb_local_peer *peer)
 {
-	return neighbour->puller || !vb_list_empty(&neighbour->readers);
+	return peer->puller || !vb_list_empty(&peer->readers);
 }
 
-void vb_neighbour_check(const struct vb_neighbour *neighbour);
+void vb_local_peer_check(const struct vb_local_peer *peer);
 
-/* ---- The engine's ---------------------------------------------------------------------------------------------- */
+/* ---- The engine's ------------------------------------------------------------------------------------------------ */
 
-extern const struct vb_transport vb_local_transport; /* of the requests of QPs that have a neighbour */
+extern const struct vb_transport vb_local_transport; /* of the requests of QPs that have a local peer */
 
 void vb_local_init(struct vb_qp *qp, struct vb_local *local);
 void vb_local_choose(struct vb_qp *qp); /* packets or descriptors, if nothing is under way */
 void vb_local_stop(struct vb_qp *qp);   /* nothing more of it is sent or pulled */
-void vb_local_leave(struct vb_qp *qp);  /* and it has nothing to do with any neighbour */
+void vb_local_leave(struct vb_qp *qp);  /* and it has nothing to do with any local peer */
 void vb_local_check(const struct vb_qp *qp);
-/* UD's requests from the cursor to that tail that are for neighbours go on to these. True: that was all there is. */
+/* UD's requests from the cursor to that tail that are for local peers go on to these. True: that was all there is. */
 bool vb_local_route_datagrams(struct vb_qp *qp, uint32_t tail);
-/* It is for a neighbour, to whom packets of this QP are under way. */
+/* It is for a local peer, to whom packets of this QP are under way. */
 bool vb_local_follows_packets(struct vb_qp *qp, const struct vb_send_wqe *wqe);
 void vb_local_advance(struct vb_lane *lane, vb_time now);
 struct vb_deadline vb_local_next_deadline(const struct vb_lane *lane);

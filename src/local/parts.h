@@ -9,7 +9,7 @@
 static inline void vb_local_schedule(struct vb_qp *qp)
 {
 	if (!vb_list_linked(&qp->local->link))
-		vb_list_add_tail(&qp->neighbour->ready, &qp->local->link);
+		vb_list_add_tail(&qp->local_peer->ready, &qp->local->link);
 }
 
 /* send.c: row of struct vb_transport. */
@@ -21,21 +21,21 @@ void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now);
 void vb_local_go_on(struct vb_qp *qp, vb_time now);
 
 /* pending.c: false: there is no room */
-bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room *room);
-/* Says all that is owed but one debt, which goes with its QP's descriptor. */
-bool vb_local_tell_debts(struct vb_neighbour *neighbour, struct vb_local_room *room, const struct vb_debt *but);
+bool vb_local_tell_pending(struct vb_local_peer *peer, struct vb_local_room *room);
+/* Says all that is owed but one pending ack, which goes with its QP's descriptor. */
+bool vb_local_send_acks(struct vb_local_peer *peer, struct vb_local_room *room, const struct vb_pending_ack *but);
 /* The QP's next descriptor says what is owed, as an answer would. Gives the flag for it. */
-uint8_t vb_local_carry_debt(struct vb_qp *qp, struct vb_descriptor *descriptor);
+uint8_t vb_local_carry_ack(struct vb_qp *qp, struct vb_descriptor *descriptor);
 
 /* pull.c: messages that are lent. */
-bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now);
+bool vb_local_pull_message(struct vb_local_peer *peer, struct vb_local_pull *pull, vb_time now);
 bool vb_local_message_pulled(
-	struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now); /* true: the piece was taken */
+	struct vb_local_peer *peer, enum vb_local_outcome outcome, vb_time now); /* true: the piece was taken */
 
 /* ahead.c: the message being pulled is the first of several. */
 /* next: what waits behind it. */
-void vb_local_foresee(struct vb_neighbour *neighbour, const struct vb_descriptor *next, unsigned n);
-void vb_local_pull_ahead(struct vb_neighbour *neighbour, struct vb_local_pull *pull); /* adds to what is pulled */
+void vb_local_foresee(struct vb_local_peer *peer, const struct vb_descriptor *next, unsigned n);
+void vb_local_pull_ahead(struct vb_local_peer *peer, struct vb_local_pull *pull); /* adds to what is pulled */
 
 /* False: the pull has so many already, or so much. */
 static inline bool vb_local_pull_has_room(const struct vb_local_pull *pull, uint32_t length, unsigned places)
@@ -77,13 +77,13 @@ bool vb_local_ask_again(struct vb_qp *qp, struct vb_local_room *room); /* false:
 bool vb_local_asks_again(const struct vb_qp *qp, uint32_t psn);
 void vb_local_answered_again(
 	struct vb_qp *qp, const struct vb_answer *answer, const struct vb_local_heap *heap, vb_time now);
-bool vb_local_pull_read(struct vb_neighbour *neighbour, struct vb_local_pull *pull);
+bool vb_local_pull_read(struct vb_local_peer *peer, struct vb_local_pull *pull);
 /* Gives the QP that has finished READs, or NULL. */
-struct vb_qp *vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now);
+struct vb_qp *vb_local_read_pulled(struct vb_local_peer *peer, enum vb_local_outcome outcome, vb_time now);
 /* Programs are not to see the answer to a message before that message's own completion. So what comes for a QP waits
  * for READs that were answered before it came: as long as they are pulled, in its FIFO; while one is asked for again,
  * at its sender's, for what is asked for is behind it in the FIFOs of both. */
-bool vb_local_is_held(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor);
+bool vb_local_is_held(struct vb_local_peer *peer, const struct vb_descriptor *descriptor);
 bool vb_local_would_overtake(const struct vb_qp *qp, const struct vb_descriptor *descriptor);
 void vb_local_forget_reads(struct vb_qp *qp);
 void vb_local_check_reads(const struct vb_qp *qp);
@@ -103,13 +103,12 @@ static inline bool vb_answer_lies_in(const struct vb_answer *answer, const struc
 }
 
 /* ud.c */
-bool vb_local_send_datagrams(
-	struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now); /* false: no room */
+bool vb_local_send_datagrams(struct vb_local_peer *peer, struct vb_local_room *room, vb_time now); /* false: no room */
 void vb_local_receive_datagram(
-	struct vb_neighbour *neighbour, const struct vb_descriptor *request, const struct vb_local_heap *heap);
-void vb_local_drop_datagrams(struct vb_neighbour *neighbour, vb_time now);
-void vb_local_forget_datagrams(struct vb_qp *qp); /* what of it waits for neighbours is not sent any more */
-void vb_local_check_datagrams(const struct vb_neighbour *neighbour);
+	struct vb_local_peer *peer, const struct vb_descriptor *request, const struct vb_local_heap *heap);
+void vb_local_drop_datagrams(struct vb_local_peer *peer, vb_time now);
+void vb_local_forget_datagrams(struct vb_qp *qp); /* what of it waits for local peers is not sent any more */
+void vb_local_check_datagrams(const struct vb_local_peer *peer);
 
 static inline uint32_t vb_local_heap_left(const struct vb_local_room *room)
 {

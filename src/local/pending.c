@@ -6,53 +6,53 @@
 #include "core/lane.h"
 #include "local/parts.h"
 
-uint8_t vb_local_carry_debt(struct vb_qp *qp, struct vb_descriptor *descriptor)
+uint8_t vb_local_carry_ack(struct vb_qp *qp, struct vb_descriptor *descriptor)
 {
-	struct vb_debt *debt = qp->local->debt;
-	if (!debt || debt->to != qp->neighbour || !vb_list_linked(&debt->link))
+	struct vb_pending_ack *ack = qp->local->ack;
+	if (!ack || ack->to != qp->local_peer || !vb_list_linked(&ack->link))
 		return 0;
-	vb_list_remove(&debt->link);
-	descriptor->acked = debt->psn;
-	assert(!vb_list_linked(&debt->link));
+	vb_list_remove(&ack->link);
+	descriptor->acked = ack->psn;
+	assert(!vb_list_linked(&ack->link));
 	return VB_LOCAL_ACKED;
 }
 
-static bool tell_one(struct vb_debt *debt, struct vb_local_room *room)
+static bool tell_one(struct vb_pending_ack *ack, struct vb_local_room *room)
 {
 	if (room->answer_count == room->answer_max)
 		return false;
-	vb_list_remove(&debt->link);
+	vb_list_remove(&ack->link);
 	room->answers[room->answer_count++] = (struct vb_answer){
-		.dest_qpn = debt->dest_qpn, .src_qpn = debt->src_qpn, .psn = debt->psn, .kind = VB_ANSWER_DONE
+		.dest_qpn = ack->dest_qpn, .src_qpn = ack->src_qpn, .psn = ack->psn, .kind = VB_ANSWER_DONE
 	};
-	if (debt->is_orphan)
-		free(debt);
+	if (ack->is_orphan)
+		free(ack);
 	assert(room->answer_count <= room->answer_max);
 	return true;
 }
 
-bool vb_local_tell_debts(struct vb_neighbour *neighbour, struct vb_local_room *room, const struct vb_debt *but)
+bool vb_local_send_acks(struct vb_local_peer *peer, struct vb_local_room *room, const struct vb_pending_ack *but)
 {
-	for (struct vb_list *node = neighbour->debts.next, *next; node != &neighbour->debts; node = next) {
-		struct vb_debt *debt = vb_container_of(node, struct vb_debt, link);
+	for (struct vb_list *node = peer->pending_acks.next, *next; node != &peer->pending_acks; node = next) {
+		struct vb_pending_ack *ack = vb_container_of(node, struct vb_pending_ack, link);
 		next = node->next;
-		if (debt != but && !tell_one(debt, room))
+		if (ack != but && !tell_one(ack, room))
 			return false;
 	}
 	return true;
 }
 
 /* An ABSENT answer acknowledges nothing before it, so what is owed is said first. */
-bool vb_local_tell_pending(struct vb_neighbour *neighbour, struct vb_local_room *room)
+bool vb_local_tell_pending(struct vb_local_peer *peer, struct vb_local_room *room)
 {
-	if (!neighbour->has_pending)
+	if (!peer->has_pending)
 		return true;
-	if (neighbour->pending.kind == VB_ANSWER_ABSENT && !vb_local_tell_debts(neighbour, room, NULL))
+	if (peer->pending.kind == VB_ANSWER_ABSENT && !vb_local_send_acks(peer, room, NULL))
 		return false;
 	if (room->answer_count == room->answer_max)
 		return false;
-	room->answers[room->answer_count++] = neighbour->pending;
-	neighbour->has_pending = false;
-	assert(!neighbour->has_pending);
+	room->answers[room->answer_count++] = peer->pending;
+	peer->has_pending = false;
+	assert(!peer->has_pending);
 	return true;
 }

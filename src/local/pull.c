@@ -1,6 +1,6 @@
 /* Same host, the responder: a message whose payload is lent. It is opened like any other, pulled a piece at a time
  * straight into its place, and executed by its last bytes, which land by themselves.
- * Holds: one message is pulled of each neighbour at a time, and nothing else of the neighbour is executed meanwhile.
+ * Holds: one message is pulled of each local peer at a time, and nothing else of the local peer is executed meanwhile.
  * Not here: messages that are pulled with it (ahead.c), READs, which are lent the other way (read.c). */
 #include "base/invariant.h"
 #include "core/execute.h"
@@ -8,7 +8,7 @@
 #include "core/qp.h"
 #include "core/responder.h"
 
-/* ---- The message in parts -------------------------------------------------------------------------------------- */
+/* ---- The message in parts ---------------------------------------------------------------------------------------- */
 
 /* The row of another form of the message. */
 static const struct vb_opcode *row_of(const struct vb_qp *qp, uint8_t operation)
@@ -71,113 +71,113 @@ static enum vb_verdict finish_lent(const struct vb_local_call *call, const uint8
 	return vb_execute(&call->qp->target, &last, NULL);
 }
 
-/* ---- Its end ---------------------------------------------------------------------------------------------------- */
+/* ---- Its end ----------------------------------------------------------------------------------------------------- */
 
-static void end_pull(struct vb_neighbour *neighbour, struct vb_qp *qp)
+static void end_pull(struct vb_local_peer *peer, struct vb_qp *qp)
 {
-	neighbour->puller = NULL;
+	peer->puller = NULL;
 	qp->local->pulls = NULL;
 	qp->target.open = VB_NO_MESSAGE;
-	assert(!neighbour->puller && !qp->local->pulls);
+	assert(!peer->puller && !qp->local->pulls);
 }
 
-static void give_up_pull(struct vb_neighbour *neighbour, struct vb_qp *qp, enum vb_answer_kind kind)
+static void give_up_pull(struct vb_local_peer *peer, struct vb_qp *qp, enum vb_answer_kind kind)
 {
-	struct vb_answer answer = vb_local_answer_to(&neighbour->pulled, kind, 0);
-	assert(neighbour->puller == qp);
-	end_pull(neighbour, qp);
+	struct vb_answer answer = vb_local_answer_to(&peer->pulled, kind, 0);
+	assert(peer->puller == qp);
+	end_pull(peer, qp);
 	if (qp->type == VB_QP_UC)
 		vb_uc_conclude(qp, NULL, VB_NOT_PERMITTED, 0);
-	vb_local_say_of(neighbour, qp, &answer);
+	vb_local_say_of(peer, qp, &answer);
 }
 
 static void conclude_pull(struct vb_local_call *call, enum vb_verdict verdict)
 {
-	assert(call->neighbour->puller == call->qp);
-	call->neighbour->puller = NULL;
+	assert(call->peer->puller == call->qp);
+	call->peer->puller = NULL;
 	call->qp->local->pulls = NULL;
 	if (verdict != VB_EXECUTED)
 		call->qp->target.open = VB_NO_MESSAGE;
 	vb_local_end_request(call, verdict);
 }
 
-/* ---- Its pieces ------------------------------------------------------------------------------------------------- */
+/* ---- Its pieces -------------------------------------------------------------------------------------------------- */
 
 /* Bytes of the message that land by themselves, and last. */
-static uint32_t tail_of(const struct vb_neighbour *neighbour, uint32_t piece)
+static uint32_t tail_of(const struct vb_local_peer *peer, uint32_t piece)
 {
-	uint32_t rest = neighbour->pulled.length - neighbour->pulled_bytes;
+	uint32_t rest = peer->pulled.length - peer->pulled_bytes;
 	if (piece < rest)
 		return 0;
 	return rest < sizeof(uint64_t) ? rest : sizeof(uint64_t);
 }
 
 /* The header for tags first, and nothing else with it. */
-static uint32_t next_piece(const struct vb_neighbour *neighbour)
+static uint32_t next_piece(const struct vb_local_peer *peer)
 {
-	uint32_t rest = neighbour->pulled.length - neighbour->pulled_bytes;
-	if (!neighbour->is_opened)
-		return sizeof(neighbour->tail);
+	uint32_t rest = peer->pulled.length - peer->pulled_bytes;
+	if (!peer->is_opened)
+		return sizeof(peer->tail);
 	return rest < VB_LOCAL_PULL_MAX ? rest : VB_LOCAL_PULL_MAX;
 }
 
 /* A peer may send packets too, which it has no business to do now. */
-static bool is_as_it_was(const struct vb_neighbour *neighbour, const struct vb_qp *qp)
+static bool is_as_it_was(const struct vb_local_peer *peer, const struct vb_qp *qp)
 {
 	const struct vb_target *target = &qp->target;
-	const struct vb_descriptor *request = &neighbour->pulled;
+	const struct vb_descriptor *request = &peer->pulled;
 	if (qp->is_reliable && request->psn != qp->responder.expected_psn)
 		return false;
-	if (!neighbour->is_opened)
+	if (!peer->is_opened)
 		return target->open == VB_NO_MESSAGE;
-	uint32_t skipped = neighbour->pulled_bytes - target->received;
-	return target->open == vb_opcodes[request->opcode].message && skipped <= sizeof(neighbour->tail);
+	uint32_t skipped = peer->pulled_bytes - target->received;
+	return target->open == vb_opcodes[request->opcode].message && skipped <= sizeof(peer->tail);
 }
 
-static void fill_call(struct vb_local_call *call, struct vb_neighbour *neighbour, vb_time now)
+static void fill_call(struct vb_local_call *call, struct vb_local_peer *peer, vb_time now)
 {
-	call->neighbour = neighbour;
-	call->qp = neighbour->puller;
-	call->descriptor = &neighbour->pulled;
+	call->peer = peer;
+	call->qp = peer->puller;
+	call->descriptor = &peer->pulled;
 	call->room = NULL;
 	call->before = 0;
 	call->now = now;
-	vb_local_fill_request(&call->request, &neighbour->pulled, NULL);
+	vb_local_fill_request(&call->request, &peer->pulled, NULL);
 	assert(call->qp);
 }
 
 /* The piece is in its place, but for the tail. */
-static void take_piece(struct vb_neighbour *neighbour, vb_time now)
+static void take_piece(struct vb_local_peer *peer, vb_time now)
 {
-	uint32_t piece = neighbour->piece, tail = tail_of(neighbour, piece);
+	uint32_t piece = peer->piece, tail = tail_of(peer, piece);
 	struct vb_local_call call;
 	enum vb_verdict verdict;
-	assert(neighbour->puller && neighbour->pulled_bytes + piece <= neighbour->pulled.length);
-	fill_call(&call, neighbour, now);
-	if (!neighbour->is_opened)
-		verdict = open_lent(&call, neighbour->tail, piece);
+	assert(peer->puller && peer->pulled_bytes + piece <= peer->pulled.length);
+	fill_call(&call, peer, now);
+	if (!peer->is_opened)
+		verdict = open_lent(&call, peer->tail, piece);
 	else
 		verdict = continue_lent(&call, piece - tail);
 	if (verdict == VB_EXECUTED && tail)
-		verdict = finish_lent(&call, neighbour->tail, tail);
-	neighbour->is_opened = true;
-	neighbour->pulled_bytes += piece;
+		verdict = finish_lent(&call, peer->tail, tail);
+	peer->is_opened = true;
+	peer->pulled_bytes += piece;
 	if (verdict != VB_EXECUTED || tail)
 		conclude_pull(&call, verdict);
 }
 
-static void finish_pulled_ahead(struct vb_neighbour *neighbour, vb_time now)
+static void finish_pulled_ahead(struct vb_local_peer *peer, vb_time now)
 {
-	neighbour->here = NULL;
-	neighbour->piece = neighbour->pulled.length;
-	take_piece(neighbour, now);
+	peer->here = NULL;
+	peer->piece = peer->pulled.length;
+	take_piece(peer, now);
 }
 
 void vb_local_begin_pull(struct vb_local_call *call)
 {
-	struct vb_neighbour *neighbour = call->neighbour;
+	struct vb_local_peer *peer = call->peer;
 	struct vb_qp *qp = call->qp;
-	assert(!neighbour->puller && !qp->local->pulls);
+	assert(!peer->puller && !qp->local->pulls);
 	bool is_tagged = vb_has_tags(qp) && call->request.row->message == VB_MESSAGE_SEND;
 	enum vb_verdict verdict = is_tagged ? VB_EXECUTED : open_lent(call, NULL, 0);
 	if (verdict != VB_EXECUTED) {
@@ -185,77 +185,76 @@ void vb_local_begin_pull(struct vb_local_call *call)
 		vb_local_end_request(call, verdict);
 		return;
 	}
-	neighbour->puller = qp;
-	qp->local->pulls = neighbour;
-	neighbour->pulled = *call->descriptor;
-	neighbour->pulled_bytes = 0;
-	neighbour->is_opened = !is_tagged;
-	if (neighbour->here && neighbour->here == qp->target.whole.bytes)
-		finish_pulled_ahead(neighbour, call->now);
+	peer->puller = qp;
+	qp->local->pulls = peer;
+	peer->pulled = *call->descriptor;
+	peer->pulled_bytes = 0;
+	peer->is_opened = !is_tagged;
+	if (peer->here && peer->here == qp->target.whole.bytes)
+		finish_pulled_ahead(peer, call->now);
 	else
-		neighbour->ahead_count = neighbour->pulled_ahead = 0;
+		peer->ahead_count = peer->pulled_ahead = 0;
 }
 
-static bool find_places(struct vb_neighbour *neighbour, struct vb_local_pull *pull)
+static bool find_places(struct vb_local_peer *peer, struct vb_local_pull *pull)
 {
-	const struct vb_target *target = &neighbour->puller->target;
-	uint32_t tail = tail_of(neighbour, neighbour->piece);
-	if (!neighbour->is_opened)
-		tail = neighbour->piece;
+	const struct vb_target *target = &peer->puller->target;
+	uint32_t tail = tail_of(peer, peer->piece);
+	if (!peer->is_opened)
+		tail = peer->piece;
 	pull->iov_count = 0;
-	if (neighbour->piece > tail && !vb_execute_places(target, neighbour->piece - tail, pull->iov, &pull->iov_count))
+	if (peer->piece > tail && !vb_execute_places(target, peer->piece - tail, pull->iov, &pull->iov_count))
 		return false;
 	if (tail)
-		pull->iov[pull->iov_count++] = (struct vb_iov){ neighbour->tail, tail };
+		pull->iov[pull->iov_count++] = (struct vb_iov){ peer->tail, tail };
 	assert(pull->iov_count > 0);
 	return true;
 }
 
-bool vb_local_pull_message(struct vb_neighbour *neighbour, struct vb_local_pull *pull, vb_time now)
+bool vb_local_pull_message(struct vb_local_peer *peer, struct vb_local_pull *pull, vb_time now)
 {
-	struct vb_qp *qp = neighbour->puller;
-	const struct vb_descriptor *request = &neighbour->pulled;
+	struct vb_qp *qp = peer->puller;
+	const struct vb_descriptor *request = &peer->pulled;
 	if (!qp)
 		return false;
-	neighbour->piece = next_piece(neighbour);
+	peer->piece = next_piece(peer);
 	pull->lent_count = 0;
 	pull->length = 0;
-	vb_local_pull_add(
-		pull, request->lent.address + neighbour->pulled_bytes, neighbour->piece, request->lent.segment);
-	pull->proof_at = (uint32_t)offsetof(struct vb_lives, lives[request->src_qpn & 0xffff]);
-	pull->proof_bytes = sizeof(request->lent.life);
+	vb_local_pull_add(pull, request->lent.address + peer->pulled_bytes, peer->piece, request->lent.segment);
+	pull->proof_at = (uint32_t)offsetof(struct vb_epochs, epochs[request->src_qpn & 0xffff]);
+	pull->proof_bytes = sizeof(request->lent.epoch);
 	pull->proof = 0;
-	memcpy(&pull->proof, &request->lent.life, sizeof(request->lent.life));
-	if (!find_places(neighbour, pull)) {
-		give_up_pull(neighbour, qp, VB_ANSWER_UNWANTED);
+	memcpy(&pull->proof, &request->lent.epoch, sizeof(request->lent.epoch));
+	if (!find_places(peer, pull)) {
+		give_up_pull(peer, qp, VB_ANSWER_UNWANTED);
 		return false;
 	}
-	neighbour->pulled_ahead = 0;
-	if (neighbour->piece == request->length)
-		vb_local_pull_ahead(neighbour, pull);
+	peer->pulled_ahead = 0;
+	if (peer->piece == request->length)
+		vb_local_pull_ahead(peer, pull);
 	return true;
 }
 
-bool vb_local_message_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+bool vb_local_message_pulled(struct vb_local_peer *peer, enum vb_local_outcome outcome, vb_time now)
 {
 	static const enum vb_answer_kind kinds[] = { [VB_PULL_STALE] = VB_ANSWER_ABSENT,
 		[VB_PULL_FAULT] = VB_ANSWER_UNREADABLE,
 		[VB_PULL_REFUSED] = VB_ANSWER_UNWANTED };
-	struct vb_qp *qp = neighbour->puller;
+	struct vb_qp *qp = peer->puller;
 	if (!qp)
 		return false;
-	if (outcome != VB_PULLED && outcome != VB_PULL_REFUSED && neighbour->pulled_ahead) {
-		neighbour->ahead_count = neighbour->pulled_ahead = 0; /* one of them is at fault: the first by itself */
+	if (outcome != VB_PULLED && outcome != VB_PULL_REFUSED && peer->pulled_ahead) {
+		peer->ahead_count = peer->pulled_ahead = 0; /* one of them is at fault: the first by itself */
 		return false;
 	}
 	if (outcome != VB_PULLED) {
-		give_up_pull(neighbour, qp, kinds[outcome]);
+		give_up_pull(peer, qp, kinds[outcome]);
 		return false;
 	}
-	if (!is_as_it_was(neighbour, qp)) {
-		give_up_pull(neighbour, qp, VB_ANSWER_ABSENT);
+	if (!is_as_it_was(peer, qp)) {
+		give_up_pull(peer, qp, VB_ANSWER_ABSENT);
 		return false;
 	}
-	take_piece(neighbour, now);
+	take_piece(peer, now);
 	return true;
 }

@@ -23,7 +23,7 @@ static struct vb_send_wqe *oldest(const struct vb_qp *qp)
 
 bool vb_local_can_pull(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
-	uint32_t from = qp->neighbour->pull_from;
+	uint32_t from = qp->local_peer->pull_from;
 	if (from == 0 || wqe->length < from || qp->local->never_pulls)
 		return false;
 	for (uint32_t i = 0; i < wqe->sge_count; i++) {
@@ -35,7 +35,7 @@ bool vb_local_can_pull(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
 	return true;
 }
 
-/* ---- In line --------------------------------------------------------------------------------------------------- */
+/* ---- In line ----------------------------------------------------------------------------------------------------- */
 
 /* The oldest is pulled, or asked for again. */
 static void attend(struct vb_qp *qp)
@@ -49,7 +49,7 @@ static void attend(struct vb_qp *qp)
 	if (wqe->lent.is_again)
 		vb_local_schedule(qp);
 	else
-		vb_list_add_tail(&local->qp->neighbour->readers, &local->reader_link);
+		vb_list_add_tail(&local->qp->local_peer->readers, &local->reader_link);
 }
 
 void vb_local_lent(struct vb_qp *qp, uint32_t index, const struct vb_answer *answer)
@@ -98,25 +98,25 @@ void vb_local_forget_reads(struct vb_qp *qp)
 	if (local->lent_count == 0)
 		return;
 	vb_list_remove(&local->reader_link);
-	if (local->qp->neighbour->reader == qp)
-		local->qp->neighbour->reader = NULL;
-	local->qp->neighbour->is_held = false;
+	if (local->qp->local_peer->reader == qp)
+		local->qp->local_peer->reader = NULL;
+	local->qp->local_peer->is_held = false;
 	local->lent_count = 0;
 	local->has_kept = false;
 	assert(!vb_list_linked(&local->reader_link));
 }
 
-bool vb_local_is_held(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor)
+bool vb_local_is_held(struct vb_local_peer *peer, const struct vb_descriptor *descriptor)
 {
-	if (vb_list_empty(&neighbour->readers) || vb_opcodes[descriptor->opcode].message == VB_MESSAGE_READ)
+	if (vb_list_empty(&peer->readers) || vb_opcodes[descriptor->opcode].message == VB_MESSAGE_READ)
 		return false;
-	const struct vb_qp *qp = vb_lane_find_qp(neighbour->lane, descriptor->dest_qpn);
-	if (!qp || qp->neighbour != neighbour || !vb_list_linked(&qp->local->reader_link))
+	const struct vb_qp *qp = vb_lane_find_qp(peer->lane, descriptor->dest_qpn);
+	if (!qp || qp->local_peer != peer || !vb_list_linked(&qp->local->reader_link))
 		return false;
-	if (!neighbour->is_held) /* for those, and not for others that follow without end */
-		neighbour->held_psn = qp->local->heard_psn;
-	neighbour->is_held = vb_psn_diff(neighbour->held_psn, qp->requester.una_psn) > 0;
-	return neighbour->is_held;
+	if (!peer->is_held) /* for those, and not for others that follow without end */
+		peer->held_psn = qp->local->heard_psn;
+	peer->is_held = vb_psn_diff(peer->held_psn, qp->requester.una_psn) > 0;
+	return peer->is_held;
 }
 
 bool vb_local_would_overtake(const struct vb_qp *qp, const struct vb_descriptor *descriptor)
@@ -125,7 +125,7 @@ bool vb_local_would_overtake(const struct vb_qp *qp, const struct vb_descriptor 
 	       vb_opcodes[descriptor->opcode].message != VB_MESSAGE_READ;
 }
 
-/* ---- Pulling --------------------------------------------------------------------------------------------------- */
+/* ---- Pulling ----------------------------------------------------------------------------------------------------- */
 
 static void begin_again(struct vb_qp *qp)
 {
@@ -149,31 +149,31 @@ static bool add_read(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint
 
 static void set_proof(const struct vb_send_wqe *wqe, struct vb_local_pull *pull)
 {
-	pull->proof_at = (uint32_t)offsetof(struct vb_lives, removals[vb_lives_place(wqe->rkey)]);
+	pull->proof_at = (uint32_t)offsetof(struct vb_epochs, removals[vb_epochs_place(wqe->rkey)]);
 	pull->proof_bytes = sizeof(wqe->lent.removals);
 	pull->proof = 0;
 	memcpy(&pull->proof, &wqe->lent.removals, sizeof(wqe->lent.removals));
 }
 
 /* READs of the same key, behind one of which all is pulled. */
-static void add_following(struct vb_neighbour *neighbour, const struct vb_qp *qp, struct vb_local_pull *pull)
+static void add_following(struct vb_local_peer *peer, const struct vb_qp *qp, struct vb_local_pull *pull)
 {
 	const struct vb_send_wqe *before = oldest(qp);
-	while (neighbour->read_count < qp->local->lent_count && !qp->local->never_pulls) {
+	while (peer->read_count < qp->local->lent_count && !qp->local->never_pulls) {
 		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, before->lent.next);
 		if (wqe->rkey != before->rkey || wqe->lent.removals != before->lent.removals ||
 			!vb_local_pull_has_room(pull, wqe->length, wqe->sge_count) ||
 			!add_read(qp, wqe, wqe->length, pull))
 			return;
-		neighbour->read_count++;
+		peer->read_count++;
 		before = wqe;
 	}
 }
 
-bool vb_local_pull_read(struct vb_neighbour *neighbour, struct vb_local_pull *pull)
+bool vb_local_pull_read(struct vb_local_peer *peer, struct vb_local_pull *pull)
 {
-	while (!vb_list_empty(&neighbour->readers)) {
-		struct vb_qp *qp = vb_container_of(neighbour->readers.next, struct vb_local, reader_link)->qp;
+	while (!vb_list_empty(&peer->readers)) {
+		struct vb_qp *qp = vb_container_of(peer->readers.next, struct vb_local, reader_link)->qp;
 		const struct vb_send_wqe *wqe = oldest(qp);
 		uint32_t rest = wqe->length - wqe->lent.here;
 		uint32_t piece = rest < VB_LOCAL_PULL_MAX ? rest : VB_LOCAL_PULL_MAX;
@@ -184,21 +184,21 @@ bool vb_local_pull_read(struct vb_neighbour *neighbour, struct vb_local_pull *pu
 			continue;
 		}
 		set_proof(wqe, pull);
-		neighbour->reader = qp;
-		neighbour->read_piece = piece;
-		neighbour->read_count = 1;
-		if (piece == rest && !neighbour->reads_singly)
-			add_following(neighbour, qp, pull);
+		peer->reader = qp;
+		peer->read_piece = piece;
+		peer->read_count = 1;
+		if (piece == rest && !peer->reads_singly)
+			add_following(peer, qp, pull);
 		return true;
 	}
 	return false;
 }
 
-static void take_read(struct vb_neighbour *neighbour, struct vb_qp *qp, uint32_t piece, vb_time now)
+static void take_read(struct vb_local_peer *peer, struct vb_qp *qp, uint32_t piece, vb_time now)
 {
 	struct vb_send_wqe *wqe = oldest(qp);
 	vb_count(qp->lane, VB_RX_BYTES, piece);
-	neighbour->read_bytes += piece;
+	peer->read_bytes += piece;
 	wqe->lent.asked = wqe->lent.here += piece;
 	if (wqe->lent.here == wqe->length)
 		finish(qp, now);
@@ -207,24 +207,24 @@ static void take_read(struct vb_neighbour *neighbour, struct vb_qp *qp, uint32_t
 }
 
 /* The first of them a piece, the others whole; to finish one may end them all. */
-static void take_reads(struct vb_neighbour *neighbour, struct vb_qp *qp, vb_time now)
+static void take_reads(struct vb_local_peer *peer, struct vb_qp *qp, vb_time now)
 {
-	take_read(neighbour, qp, neighbour->read_piece, now);
-	for (unsigned i = 1; i < neighbour->read_count && qp->local->lent_count > 0; i++)
-		take_read(neighbour, qp, oldest(qp)->length, now);
+	take_read(peer, qp, peer->read_piece, now);
+	for (unsigned i = 1; i < peer->read_count && qp->local->lent_count > 0; i++)
+		take_read(peer, qp, oldest(qp)->length, now);
 }
 
-struct vb_qp *vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local_outcome outcome, vb_time now)
+struct vb_qp *vb_local_read_pulled(struct vb_local_peer *peer, enum vb_local_outcome outcome, vb_time now)
 {
-	struct vb_qp *qp = neighbour->reader;
+	struct vb_qp *qp = peer->reader;
 	struct vb_send_wqe *wqe = oldest(qp);
 	uint32_t before = qp->local->lent_count;
-	neighbour->reader = NULL;
-	neighbour->reads_singly = outcome != VB_PULLED && outcome != VB_PULL_REFUSED && neighbour->read_count > 1;
-	if (neighbour->reads_singly)
+	peer->reader = NULL;
+	peer->reads_singly = outcome != VB_PULLED && outcome != VB_PULL_REFUSED && peer->read_count > 1;
+	if (peer->reads_singly)
 		return NULL; /* one of them is at fault: the oldest by itself */
 	if (outcome == VB_PULLED) {
-		take_reads(neighbour, qp, now);
+		take_reads(peer, qp, now);
 		return qp->local->lent_count != before ? qp : NULL;
 	}
 	if (outcome == VB_PULL_REFUSED)
@@ -234,7 +234,7 @@ struct vb_qp *vb_local_read_pulled(struct vb_neighbour *neighbour, enum vb_local
 	return NULL;
 }
 
-/* ---- Asking again ---------------------------------------------------------------------------------------------- */
+/* ---- Asking again ------------------------------------------------------------------------------------------------ */
 
 /* As many parts at a time as READs. */
 bool vb_local_ask_again(struct vb_qp *qp, struct vb_local_room *room)
@@ -333,7 +333,7 @@ void vb_local_check_reads(const struct vb_qp *qp)
 	}
 	const struct vb_send_wqe *wqe = oldest(qp);
 	uint32_t index = local->oldest_lent;
-	assert(local->qp->neighbour && is_read(wqe) && wqe->is_started && rq->una_psn == wqe->first_psn);
+	assert(local->qp->local_peer && is_read(wqe) && wqe->is_started && rq->una_psn == wqe->first_psn);
 	assert(wqe->lent.here < wqe->length && wqe->lent.here <= wqe->lent.asked && wqe->lent.asked <= wqe->length);
 	assert(vb_list_linked(&local->reader_link) == !wqe->lent.is_again);
 	assert(vb_psn_diff(local->heard_psn, rq->una_psn) > 0 && vb_psn_diff(rq->next_psn, local->heard_psn) >= 0);

@@ -8,7 +8,7 @@
 
 /* A descriptor that is being executed, with all that belongs to it. */
 struct vb_local_call {
-	struct vb_neighbour *neighbour;
+	struct vb_local_peer *peer;
 	struct vb_qp *qp;
 	const struct vb_descriptor *descriptor;
 	struct vb_local_room *room; /* for the bytes of a READ */
@@ -35,18 +35,18 @@ void vb_local_fill_request(
 	struct vb_request *request, const struct vb_descriptor *descriptor, const struct vb_local_heap *heap);
 
 /* receive.c: checks and executes the oldest descriptor. */
-void vb_local_take_one(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor,
+void vb_local_take_one(struct vb_local_peer *peer, const struct vb_descriptor *descriptor,
 	const struct vb_local_heap *heap, struct vb_local_room *room, vb_time now);
 
 /* verdict.c */
 struct vb_answer vb_local_answer_to(const struct vb_descriptor *descriptor, enum vb_answer_kind kind, uint8_t code);
 /* The answer leaves with the next room; nothing more is executed before. */
-void vb_local_say(struct vb_neighbour *neighbour, const struct vb_answer *answer);
-void vb_local_say_absent(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor);
+void vb_local_say(struct vb_local_peer *peer, const struct vb_answer *answer);
+void vb_local_say_absent(struct vb_local_peer *peer, const struct vb_descriptor *descriptor);
 /* Of a request that was expected: the answer says the same of all before it. */
-void vb_local_say_of(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_answer *answer);
+void vb_local_say_of(struct vb_local_peer *peer, struct vb_qp *qp, const struct vb_answer *answer);
 /* False: there is no memory to note what the QP owes. */
-bool vb_local_may_owe(const struct vb_neighbour *neighbour, struct vb_qp *qp);
+bool vb_local_may_owe(const struct vb_local_peer *peer, struct vb_qp *qp);
 /* It was executed: said together with others of its QP, or with the QP's next descriptor. */
 void vb_local_owe(const struct vb_local_call *call);
 /* Does what a verdict means for the QP and its peer. */
@@ -54,7 +54,7 @@ void vb_local_end_request(struct vb_local_call *call, enum vb_verdict verdict);
 /* A READ that was executed and lent is asked for by the heap. Its answer says nothing of other requests. */
 void vb_local_read_again(struct vb_local_call *call);
 
-/* pull.c: the request was checked but for its payload. The QP is the neighbour's puller until it has ended. */
+/* pull.c: the request was checked but for its payload. The QP is the local peer's puller until it has ended. */
 void vb_local_begin_pull(struct vb_local_call *call);
 
 #endif

@@ -14,12 +14,12 @@
 
 #define TURN_DESCRIPTORS 16
 
-/* ---- Payload --------------------------------------------------------------------------------------------------- */
+/* ---- Payload ----------------------------------------------------------------------------------------------------- */
 
 /* A message of one entry in ordinary memory, long enough; *reach is where it is. */
 static bool is_lendable(const struct vb_qp *qp, const struct vb_send_wqe *wqe, struct vb_reach *reach)
 {
-	const struct vb_neighbour *to = qp->neighbour;
+	const struct vb_local_peer *to = qp->local_peer;
 	bool is_long = wqe->length >= to->lend_from;
 	if (to->lend_from == 0 || qp->local->never_lends || wqe->length < VB_LOCAL_LEND_MIN || wqe->sge_count != 1 ||
 		is_read(wqe) || (wqe->flags & VB_SEND_INLINE) || (!is_long && !to->maps_segments))
@@ -84,7 +84,7 @@ static enum step put_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, st
 		part->place = VB_LOCAL_LENT;
 		descriptor->lent.address = (uintptr_t)reach.bytes;
 		descriptor->lent.segment = vb_reach_segment(&reach);
-		descriptor->lent.life = vb_handed_out_life(qp);
+		descriptor->lent.epoch = vb_handed_out_epoch(qp);
 		return STEP_DONE;
 	}
 	/* Its key was another's when it was started. */
@@ -93,7 +93,7 @@ static enum step put_payload(struct vb_qp *qp, const struct vb_send_wqe *wqe, st
 	return copy_payload(qp, wqe, part, descriptor, room);
 }
 
-/* ---- Descriptors ----------------------------------------------------------------------------------------------- */
+/* ---- Descriptors ------------------------------------------------------------------------------------------------- */
 
 /* All of it in one descriptor was decided when it was started. */
 static bool is_to_be_pulled(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
@@ -140,7 +140,7 @@ static enum step build(
 	if (qp->type == VB_QP_XRC_SEND)
 		descriptor->srqn = wqe->srqn;
 	else
-		flags |= vb_local_carry_debt(qp, descriptor);
+		flags |= vb_local_carry_ack(qp, descriptor);
 	descriptor->nature = (struct vb_local_nature){ part->place, flags };
 	return STEP_DONE;
 }
@@ -167,7 +167,7 @@ enum turn { TURN_OVER, TURN_CUT_SHORT, TURN_NO_ROOM };
 static enum turn take_turn(struct vb_qp *qp, struct vb_local_room *room, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	assert(qp->neighbour);
+	assert(qp->local_peer);
 	if (!vb_local_ask_again(qp, room))
 		return TURN_NO_ROOM;
 	for (unsigned i = 0; i < TURN_DESCRIPTORS; i++) {
@@ -192,58 +192,58 @@ static enum turn take_turn(struct vb_qp *qp, struct vb_local_room *room, vb_time
 	return TURN_CUT_SHORT;
 }
 
-/* ---- Out ------------------------------------------------------------------------------------------------------- */
+/* ---- Out --------------------------------------------------------------------------------------------------------- */
 
-static bool has_descriptors(const struct vb_neighbour *neighbour)
+static bool has_descriptors(const struct vb_local_peer *peer)
 {
-	return !vb_list_empty(&neighbour->ready) || !vb_list_empty(&neighbour->datagrams);
+	return !vb_list_empty(&peer->ready) || !vb_list_empty(&peer->datagrams);
 }
 
-bool vb_local_is_urgent(const struct vb_neighbour *neighbour)
+bool vb_local_is_urgent(const struct vb_local_peer *peer)
 {
-	return has_descriptors(neighbour) || neighbour->has_pending || vb_lane_has_doorbells(neighbour->lane);
+	return has_descriptors(peer) || peer->has_pending || vb_lane_has_doorbells(peer->lane);
 }
 
-bool vb_local_wants_transmit(const struct vb_neighbour *neighbour)
+bool vb_local_wants_transmit(const struct vb_local_peer *peer)
 {
-	return vb_local_is_urgent(neighbour) || !vb_list_empty(&neighbour->debts);
+	return vb_local_is_urgent(peer) || !vb_list_empty(&peer->pending_acks);
 }
 
-static const struct vb_debt *debt_of_first(const struct vb_neighbour *neighbour)
+static const struct vb_pending_ack *ack_of_first(const struct vb_local_peer *peer)
 {
-	if (vb_list_empty(&neighbour->ready) || !vb_list_empty(&neighbour->datagrams))
+	if (vb_list_empty(&peer->ready) || !vb_list_empty(&peer->datagrams))
 		return NULL;
-	const struct vb_qp *qp = vb_container_of(neighbour->ready.next, struct vb_local, link)->qp;
-	return qp->type == VB_QP_RC || qp->type == VB_QP_UC ? qp->local->debt : NULL;
+	const struct vb_qp *qp = vb_container_of(peer->ready.next, struct vb_local, link)->qp;
+	return qp->type == VB_QP_RC || qp->type == VB_QP_UC ? qp->local->ack : NULL;
 }
 
 /* Some datagrams, and a QP's turn. */
-static enum turn take_turns(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now)
+static enum turn take_turns(struct vb_local_peer *peer, struct vb_local_room *room, vb_time now)
 {
-	if (!vb_local_send_datagrams(neighbour, room, now))
+	if (!vb_local_send_datagrams(peer, room, now))
 		return TURN_NO_ROOM;
-	struct vb_list *node = vb_list_pop(&neighbour->ready);
+	struct vb_list *node = vb_list_pop(&peer->ready);
 	if (!node)
 		return TURN_OVER;
 	struct vb_qp *qp = vb_container_of(node, struct vb_local, link)->qp;
 	enum turn turn = take_turn(qp, room, now);
 	if (turn == TURN_NO_ROOM && !vb_list_linked(&qp->local->link))
-		vb_list_add_head(&neighbour->ready, &qp->local->link);
+		vb_list_add_head(&peer->ready, &qp->local->link);
 	else if (turn == TURN_CUT_SHORT)
 		vb_local_schedule(qp);
-	vb_lane_reap(neighbour->lane);
+	vb_lane_reap(peer->lane);
 	/* Pending acks that no descriptor carried. */
-	return vb_local_tell_debts(neighbour, room, NULL) ? turn : TURN_NO_ROOM;
+	return vb_local_send_acks(peer, room, NULL) ? turn : TURN_NO_ROOM;
 }
 
-void vb_local_transmit(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now)
+void vb_local_transmit(struct vb_local_peer *peer, struct vb_local_room *room, vb_time now)
 {
-	neighbour->lane->now = now;
-	vb_lane_answer_doorbells(neighbour->lane);
-	if (neighbour->is_lost || !vb_local_tell_pending(neighbour, room))
+	peer->lane->now = now;
+	vb_lane_answer_doorbells(peer->lane);
+	if (peer->is_lost || !vb_local_tell_pending(peer, room))
 		return;
-	enum turn turn = vb_local_tell_debts(neighbour, room, debt_of_first(neighbour)) ? TURN_OVER : TURN_NO_ROOM;
-	while (turn != TURN_NO_ROOM && has_descriptors(neighbour))
-		turn = take_turns(neighbour, room, now);
-	vb_lane_reap(neighbour->lane);
+	enum turn turn = vb_local_send_acks(peer, room, ack_of_first(peer)) ? TURN_OVER : TURN_NO_ROOM;
+	while (turn != TURN_NO_ROOM && has_descriptors(peer))
+		turn = take_turns(peer, room, now);
+	vb_lane_reap(peer->lane);
 }

@@ -1,9 +1,9 @@
-/* Same host, UD: datagrams for neighbours, both ways. One QP has many destinations, so its work requests do not wait
- * in its queue: each goes on to the neighbour that it is for, and is handed out there, like a packet that waits at the
- * port. The room there is holds a sender back, as an echo does on the wire. A neighbour that takes none for a while is
- * deaf: what is for it is dropped, at once, until there is room again.
- * Holds: datagrams to one destination leave in order; a neighbour is watched while some wait; none waits for longer
- * than somebody takes others, or a little more than DEAF_AFTER.
+/* Same host, UD: datagrams for local peers, both ways. One QP has many destinations, so its work requests do not wait
+ * in its queue: each goes on to the local peer that it is for, and is handed out there, like a packet that waits at the
+ * port. The room there is holds a sender back, as an echo does on the wire. A local peer that takes none for a while is
+ * blocked: what is for it is dropped, at once, until there is room again.
+ * Holds: datagrams to one destination leave in order; a local peer is watched while some wait; none waits for longer
+ * than somebody takes others, or a little more than BLOCKED_AFTER.
  * Not here: what is checked of one that arrives (ud.c). */
 #include "base/copy.h"
 #include "base/invariant.h"
@@ -15,32 +15,32 @@
 #include "core/qp.h"
 #include "core/datagram.h"
 
-#define TURN_DATAGRAMS 16
-#define DEAF_AFTER     (100 * VB_MS) /* a receiver may have lost its core for a while: as for an echo */
-#define DEAF_PATIENCE  VB_MS         /* for the holder to look once more whether there is room */
-#define DEFAULT_HOPS   64
-#define LONG_ADDRESSES (2 * sizeof(struct vb_gid))
+#define TURN_DATAGRAMS   16
+#define BLOCKED_AFTER    (100 * VB_MS) /* a receiver may have lost its core for a while: as for an echo */
+#define BLOCKED_PATIENCE VB_MS         /* for the holder to look once more whether there is room */
+#define DEFAULT_HOPS     64
+#define LONG_ADDRESSES   (2 * sizeof(struct vb_gid))
 
-/* ---- Who waits ------------------------------------------------------------------------------------------------- */
+/* ---- Who waits --------------------------------------------------------------------------------------------------- */
 
-static vb_time due_of(const struct vb_neighbour *neighbour)
+static vb_time due_of(const struct vb_local_peer *local_peer)
 {
-	return vb_time_add(neighbour->waits_since, neighbour->is_deaf ? DEAF_PATIENCE : DEAF_AFTER);
+	return vb_time_add(local_peer->waits_since, local_peer->is_blocked ? BLOCKED_PATIENCE : BLOCKED_AFTER);
 }
 
-/* From now on, if something waits. The deaf come first: the list is in the order in which they are due. */
-static void watch(struct vb_neighbour *neighbour)
+/* From now on, if something waits. The blocked come first: the list is in the order in which they are due. */
+static void watch(struct vb_local_peer *local_peer)
 {
-	struct vb_lane *lane = neighbour->lane;
-	vb_list_remove(&neighbour->watch_link);
-	if (vb_list_empty(&neighbour->datagrams))
+	struct vb_lane *lane = local_peer->lane;
+	vb_list_remove(&local_peer->watch_link);
+	if (vb_list_empty(&local_peer->datagrams))
 		return;
-	neighbour->waits_since = lane->now;
-	if (neighbour->is_deaf)
-		vb_list_add_head(&lane->watched, &neighbour->watch_link);
+	local_peer->waits_since = lane->now;
+	if (local_peer->is_blocked)
+		vb_list_add_head(&lane->watched, &local_peer->watch_link);
 	else
-		vb_list_add_tail(&lane->watched, &neighbour->watch_link);
-	assert(vb_list_linked(&neighbour->watch_link));
+		vb_list_add_tail(&lane->watched, &local_peer->watch_link);
+	assert(vb_list_linked(&local_peer->watch_link));
 }
 
 static struct vb_send_wqe *wqe_of(struct vb_list *node)
@@ -49,20 +49,20 @@ static struct vb_send_wqe *wqe_of(struct vb_list *node)
 }
 
 /* A QP that goes takes its requests out first. */
-static struct vb_qp *sender_of(const struct vb_neighbour *neighbour, const struct vb_send_wqe *wqe)
+static struct vb_qp *sender_of(const struct vb_local_peer *local_peer, const struct vb_send_wqe *wqe)
 {
-	struct vb_qp *qp = vb_lane_find_qp(neighbour->lane, wqe->sender);
+	struct vb_qp *qp = vb_lane_find_qp(local_peer->lane, wqe->sender);
 	assert(qp);
 	return qp;
 }
 
-static void add(struct vb_neighbour *neighbour, struct vb_qp *qp, struct vb_send_wqe *wqe)
+static void add(struct vb_local_peer *local_peer, struct vb_qp *qp, struct vb_send_wqe *wqe)
 {
-	bool is_first = vb_list_empty(&neighbour->datagrams);
+	bool is_first = vb_list_empty(&local_peer->datagrams);
 	wqe->sender = qp->qpn;
-	vb_list_add_tail(&neighbour->datagrams, &wqe->waits);
+	vb_list_add_tail(&local_peer->datagrams, &wqe->waits);
 	if (is_first)
-		watch(neighbour);
+		watch(local_peer);
 	assert(vb_list_linked(&wqe->waits));
 }
 
@@ -82,19 +82,19 @@ static void finish(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 }
 
 /* Completions may let more come; those are for the next time. */
-void vb_local_drop_datagrams(struct vb_neighbour *neighbour, vb_time now)
+void vb_local_drop_datagrams(struct vb_local_peer *local_peer, vb_time now)
 {
 	struct vb_list all;
-	vb_list_add_tail(&neighbour->datagrams, &all);
-	vb_list_remove(&neighbour->datagrams);
-	vb_list_remove(&neighbour->watch_link);
+	vb_list_add_tail(&local_peer->datagrams, &all);
+	vb_list_remove(&local_peer->datagrams);
+	vb_list_remove(&local_peer->watch_link);
 	while (!vb_list_empty(&all)) {
 		struct vb_send_wqe *wqe = wqe_of(all.next);
-		struct vb_qp *qp = sender_of(neighbour, wqe);
-		vb_count(neighbour->lane, VB_DROP_NEIGHBOUR, 1);
+		struct vb_qp *qp = sender_of(local_peer, wqe);
+		vb_count(local_peer->lane, VB_DROP_LOCAL_PEER, 1);
 		finish(qp, wqe, now);
 	}
-	assert(!vb_list_linked(&neighbour->watch_link) || !vb_list_empty(&neighbour->datagrams));
+	assert(!vb_list_linked(&local_peer->watch_link) || !vb_list_empty(&local_peer->datagrams));
 }
 
 void vb_local_forget_datagrams(struct vb_qp *qp)
@@ -111,17 +111,18 @@ void vb_local_forget_datagrams(struct vb_qp *qp)
 void vb_local_advance(struct vb_lane *lane, vb_time now)
 {
 	while (!vb_list_empty(&lane->watched)) {
-		struct vb_neighbour *neighbour = vb_container_of(lane->watched.next, struct vb_neighbour, watch_link);
-		if (vb_list_empty(&neighbour->datagrams)) { /* their QPs are gone */
-			vb_list_remove(&neighbour->watch_link);
+		struct vb_local_peer *local_peer =
+			vb_container_of(lane->watched.next, struct vb_local_peer, watch_link);
+		if (vb_list_empty(&local_peer->datagrams)) { /* their QPs are gone */
+			vb_list_remove(&local_peer->watch_link);
 			continue;
 		}
-		if (!vb_time_is_due(due_of(neighbour), now))
+		if (!vb_time_is_due(due_of(local_peer), now))
 			return;
-		if (neighbour->is_deaf)
-			vb_local_drop_datagrams(neighbour, now);
-		neighbour->is_deaf = true;
-		watch(neighbour);
+		if (local_peer->is_blocked)
+			vb_local_drop_datagrams(local_peer, now);
+		local_peer->is_blocked = true;
+		watch(local_peer);
 	}
 }
 
@@ -129,37 +130,37 @@ struct vb_deadline vb_local_next_deadline(const struct vb_lane *lane)
 {
 	if (vb_list_empty(&lane->watched))
 		return (struct vb_deadline){ .is_set = false };
-	const struct vb_neighbour *neighbour = vb_container_of(lane->watched.next, struct vb_neighbour, watch_link);
-	return (struct vb_deadline){ due_of(neighbour), true };
+	const struct vb_local_peer *local_peer = vb_container_of(lane->watched.next, struct vb_local_peer, watch_link);
+	return (struct vb_deadline){ due_of(local_peer), true };
 }
 
-/* ---- Which way ------------------------------------------------------------------------------------------------- */
+/* ---- Which way --------------------------------------------------------------------------------------------------- */
 
 static bool is_at(const struct vb_peer *peer, const struct vb_send_wqe *wqe)
 {
 	return peer && peer->slot == wqe->ud.qpn >> 16 && vb_gid_equal(&peer->gid, &wqe->ud.av.dgid);
 }
 
-/* NULL: not a neighbour's. Its devices are those of its host, so the one that has the destination's address has
+/* NULL: not a local peer's. Its devices are those of its host, so the one that has the destination's address has
  * ours. */
 static struct vb_peer *find_far(struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
 	if (is_at(qp->local->far, wqe))
 		return qp->local->far;
-	if (is_at(qp->peer, wqe) && !qp->peer->neighbour)
+	if (is_at(qp->peer, wqe) && !qp->peer->local_peer)
 		return NULL;
 	struct vb_peer *peer = (struct vb_peer *)vb_peer_find(qp->lane, &wqe->ud.av.dgid, (uint8_t)(wqe->ud.qpn >> 16));
-	if (!peer || !peer->neighbour || !vb_nic_has_gid(qp->pd->nic, &wqe->ud.av.dgid) ||
+	if (!peer || !peer->local_peer || !vb_nic_has_gid(qp->pd->nic, &wqe->ud.av.dgid) ||
 		!vb_nic_has_gid(qp->pd->nic, &wqe->ud.av.sgid))
 		return NULL;
 	return qp->local->far = peer;
 }
 
 /* NULL: it goes as a packet. */
-static struct vb_peer *neighbouring_peer(struct vb_qp *qp, const struct vb_send_wqe *wqe)
+static struct vb_peer *same_host_peer(struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
 	struct vb_peer *peer = wqe->length <= qp->mtu ? find_far(qp, wqe) : NULL;
-	return peer && peer->neighbour && !peer->neighbour->is_lost ? peer : NULL;
+	return peer && peer->local_peer && !peer->local_peer->is_lost ? peer : NULL;
 }
 
 /* Packets that went there must not be overtaken. */
@@ -170,9 +171,9 @@ static bool is_behind_packets(const struct vb_qp *qp, const struct vb_peer *peer
 
 bool vb_local_follows_packets(struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
-	if (!qp->lane->has_neighbours || !qp->transport->has_packets(qp))
+	if (!qp->lane->has_local_peers || !qp->transport->has_packets(qp))
 		return false;
-	const struct vb_peer *peer = neighbouring_peer(qp, wqe);
+	const struct vb_peer *peer = same_host_peer(qp, wqe);
 	return peer && is_behind_packets(qp, peer);
 }
 
@@ -180,20 +181,20 @@ bool vb_local_route_datagrams(struct vb_qp *qp, uint32_t tail)
 {
 	const struct vb_requester *rq = &qp->requester;
 	uint32_t first = rq->cursor;
-	if (!qp->lane->has_neighbours || vb_state(qp) != VB_QPS_RTS || rq->doomed)
+	if (!qp->lane->has_local_peers || vb_state(qp) != VB_QPS_RTS || rq->pending_error)
 		return false;
 	while (rq->cursor != tail) {
 		struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
-		const struct vb_peer *peer = neighbouring_peer(qp, wqe);
+		const struct vb_peer *peer = same_host_peer(qp, wqe);
 		if (!peer || is_behind_packets(qp, peer))
 			return false;
 		vb_requester_start_datagram(qp, wqe);
-		add(peer->neighbour, qp, wqe);
+		add(peer->local_peer, qp, wqe);
 	}
 	return rq->cursor != first;
 }
 
-/* ---- Sending --------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 static void put_addresses(const struct vb_av *av, struct vb_descriptor *descriptor, uint8_t *far)
 {
@@ -257,19 +258,19 @@ static enum built build(struct vb_qp *qp, const struct vb_send_wqe *wqe, struct 
 }
 
 /* It comes after one that is to fail, and will be flushed. */
-static bool is_doomed(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
+static bool is_behind_error(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
 	const struct vb_requester *rq = &qp->requester;
 	uint32_t index = head_index(qp) + psn_index(head_wqe(qp), wqe->first_psn);
-	return rq->doomed && (int32_t)(index - rq->cursor) >= 0;
+	return rq->pending_error && (int32_t)(index - rq->cursor) >= 0;
 }
 
 /* The oldest. False: there is no room. */
-static bool send_one(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now)
+static bool send_one(struct vb_local_peer *local_peer, struct vb_local_room *room, vb_time now)
 {
-	struct vb_send_wqe *wqe = wqe_of(neighbour->datagrams.next);
-	struct vb_qp *qp = sender_of(neighbour, wqe);
-	if (is_doomed(qp, wqe)) {
+	struct vb_send_wqe *wqe = wqe_of(local_peer->datagrams.next);
+	struct vb_qp *qp = sender_of(local_peer, wqe);
+	if (is_behind_error(qp, wqe)) {
 		take_out(wqe);
 		return true;
 	}
@@ -285,27 +286,27 @@ static bool send_one(struct vb_neighbour *neighbour, struct vb_local_room *room,
 	return true;
 }
 
-bool vb_local_send_datagrams(struct vb_neighbour *neighbour, struct vb_local_room *room, vb_time now)
+bool vb_local_send_datagrams(struct vb_local_peer *local_peer, struct vb_local_room *room, vb_time now)
 {
 	unsigned sent = 0;
 	bool has_room = true;
-	if (vb_list_empty(&neighbour->datagrams))
+	if (vb_list_empty(&local_peer->datagrams))
 		return true;
-	while (has_room && sent < TURN_DATAGRAMS && !vb_list_empty(&neighbour->datagrams)) {
-		has_room = send_one(neighbour, room, now);
-		vb_lane_reap(neighbour->lane);
+	while (has_room && sent < TURN_DATAGRAMS && !vb_list_empty(&local_peer->datagrams)) {
+		has_room = send_one(local_peer, room, now);
+		vb_lane_reap(local_peer->lane);
 		sent += has_room;
 	}
 	if (sent > 0)
-		neighbour->is_deaf = false;
+		local_peer->is_blocked = false;
 	if (sent > 0)
-		watch(neighbour);
-	else if (neighbour->is_deaf)
-		vb_local_drop_datagrams(neighbour, now);
+		watch(local_peer);
+	else if (local_peer->is_blocked)
+		vb_local_drop_datagrams(local_peer, now);
 	return has_room;
 }
 
-/* ---- Receiving ------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 static bool place_is_right(const struct vb_descriptor *request, const struct vb_local_heap *heap)
 {
@@ -349,20 +350,20 @@ static const uint8_t *payload_of(const struct vb_descriptor *request, const stru
 /* By UDP anybody on this host could send from any of its addresses, in the name of any QP. Here it is a QP of its own,
  * and an address of the device where it arrives, or one that the holder knows it by. */
 static bool is_his(
-	const struct vb_neighbour *neighbour, const struct vb_nic *nic, const struct vb_gid *address, uint32_t qpn)
+	const struct vb_local_peer *local_peer, const struct vb_nic *nic, const struct vb_gid *address, uint32_t qpn)
 {
-	if (qpn >> 16 != neighbour->slot)
+	if (qpn >> 16 != local_peer->slot)
 		return false;
 	if (vb_nic_has_gid(nic, address))
 		return true;
-	const struct vb_peer *peer = vb_peer_find(neighbour->lane, address, neighbour->slot);
-	return peer && peer->neighbour == neighbour;
+	const struct vb_peer *peer = vb_peer_find(local_peer->lane, address, local_peer->slot);
+	return peer && peer->local_peer == local_peer;
 }
 
 void vb_local_receive_datagram(
-	struct vb_neighbour *neighbour, const struct vb_descriptor *request, const struct vb_local_heap *heap)
+	struct vb_local_peer *local_peer, const struct vb_descriptor *request, const struct vb_local_heap *heap)
 {
-	struct vb_lane *lane = neighbour->lane;
+	struct vb_lane *lane = local_peer->lane;
 	struct vb_qp *qp = vb_lane_find_qp(lane, request->dest_qpn);
 	struct vb_path path;
 	bool is_datagram = request->opcode == VB_UD_SEND_ONLY || request->opcode == VB_UD_SEND_ONLY_IMM;
@@ -379,7 +380,7 @@ void vb_local_receive_datagram(
 		return;
 	}
 	read_path(request, heap, &path);
-	if (!is_his(neighbour, qp->pd->nic, &path.src, request->src_qpn)) {
+	if (!is_his(local_peer, qp->pd->nic, &path.src, request->src_qpn)) {
 		vb_count(lane, VB_DROP_ADDRESS, 1);
 		return;
 	}
@@ -396,15 +397,15 @@ void vb_local_receive_datagram(
 	vb_datagram_receive(qp, &datagram);
 }
 
-/* ---- Checks ---------------------------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-void vb_local_check_datagrams(const struct vb_neighbour *neighbour)
+void vb_local_check_datagrams(const struct vb_local_peer *local_peer)
 {
-	assert(vb_list_empty(&neighbour->datagrams) || vb_list_linked(&neighbour->watch_link));
-	assert(vb_list_empty(&neighbour->datagrams) || !neighbour->is_lost);
-	vb_list_for_each (node, &neighbour->datagrams) {
+	assert(vb_list_empty(&local_peer->datagrams) || vb_list_linked(&local_peer->watch_link));
+	assert(vb_list_empty(&local_peer->datagrams) || !local_peer->is_lost);
+	vb_list_for_each (node, &local_peer->datagrams) {
 		const struct vb_send_wqe *wqe = wqe_of(node);
-		const struct vb_qp *qp = sender_of(neighbour, wqe);
+		const struct vb_qp *qp = sender_of(local_peer, wqe);
 		assert(qp->type == VB_QP_UD && wqe->is_started && wqe->at_port == 1);
 	}
 }

@@ -13,7 +13,7 @@
 #include "core/responder.h"
 #include "core/xrc.h"
 
-/* ---- Answers --------------------------------------------------------------------------------------------------- */
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
 struct vb_answer vb_local_answer_to(const struct vb_descriptor *descriptor, enum vb_answer_kind kind, uint8_t code)
 {
@@ -24,57 +24,57 @@ struct vb_answer vb_local_answer_to(const struct vb_descriptor *descriptor, enum
 		.code = code };
 }
 
-void vb_local_say(struct vb_neighbour *neighbour, const struct vb_answer *answer)
+void vb_local_say(struct vb_local_peer *peer, const struct vb_answer *answer)
 {
-	assert(!neighbour->has_pending);
-	neighbour->pending = *answer;
-	neighbour->has_pending = true;
+	assert(!peer->has_pending);
+	peer->pending = *answer;
+	peer->has_pending = true;
 }
 
-void vb_local_say_absent(struct vb_neighbour *neighbour, const struct vb_descriptor *descriptor)
+void vb_local_say_absent(struct vb_local_peer *peer, const struct vb_descriptor *descriptor)
 {
 	struct vb_answer answer = vb_local_answer_to(descriptor, VB_ANSWER_ABSENT, 0);
-	vb_local_say(neighbour, &answer);
+	vb_local_say(peer, &answer);
 }
 
-void vb_local_say_of(struct vb_neighbour *neighbour, struct vb_qp *qp, const struct vb_answer *answer)
+void vb_local_say_of(struct vb_local_peer *peer, struct vb_qp *qp, const struct vb_answer *answer)
 {
 	if (answer->kind != VB_ANSWER_ABSENT)
-		vb_list_remove(&qp->local->debt->link);
-	vb_local_say(neighbour, answer);
+		vb_list_remove(&qp->local->ack->link);
+	vb_local_say(peer, answer);
 }
 
 void vb_local_owe(const struct vb_local_call *call)
 {
-	struct vb_debt *debt = call->qp->local->debt;
-	assert(debt && !debt->is_orphan);
-	debt->to = call->neighbour;
-	debt->dest_qpn = call->descriptor->src_qpn;
-	debt->src_qpn = call->descriptor->dest_qpn;
-	debt->psn = call->descriptor->psn;
-	if (!vb_list_linked(&debt->link))
-		vb_list_add_tail(&call->neighbour->debts, &debt->link);
-	assert(vb_list_linked(&debt->link));
+	struct vb_pending_ack *ack = call->qp->local->ack;
+	assert(ack && !ack->is_orphan);
+	ack->to = call->peer;
+	ack->dest_qpn = call->descriptor->src_qpn;
+	ack->src_qpn = call->descriptor->dest_qpn;
+	ack->psn = call->descriptor->psn;
+	if (!vb_list_linked(&ack->link))
+		vb_list_add_tail(&call->peer->pending_acks, &ack->link);
+	assert(vb_list_linked(&ack->link));
 }
 
-/* A debt to an earlier neighbour is left with that neighbour. */
-bool vb_local_may_owe(const struct vb_neighbour *neighbour, struct vb_qp *qp)
+/* A pending ack to an earlier local peer is left with that local peer. */
+bool vb_local_may_owe(const struct vb_local_peer *peer, struct vb_qp *qp)
 {
-	struct vb_debt *debt = qp->local->debt;
-	if (debt && vb_list_linked(&debt->link) && debt->to != neighbour) {
-		debt->is_orphan = true;
-		qp->local->debt = NULL;
+	struct vb_pending_ack *ack = qp->local->ack;
+	if (ack && vb_list_linked(&ack->link) && ack->to != peer) {
+		ack->is_orphan = true;
+		qp->local->ack = NULL;
 	}
-	if (qp->local->debt)
+	if (qp->local->ack)
 		return true;
-	debt = qp->local->debt = calloc(1, sizeof(*debt));
-	if (debt)
-		vb_list_init(&debt->link);
-	assert(qp->local->debt == debt);
-	return debt;
+	ack = qp->local->ack = calloc(1, sizeof(*ack));
+	if (ack)
+		vb_list_init(&ack->link);
+	assert(qp->local->ack == ack);
+	return ack;
 }
 
-/* ---- Refusals -------------------------------------------------------------------------------------------------- */
+/* ---- Refusals ---------------------------------------------------------------------------------------------------- */
 
 static void refuse(struct vb_local_call *call, enum vb_verdict verdict)
 {
@@ -83,16 +83,17 @@ static void refuse(struct vb_local_call *call, enum vb_verdict verdict)
 	assert(verdict != VB_EXECUTED && verdict != VB_NOT_READY);
 	vb_execute_refusal(&qp->target, &call->request, verdict, call->now);
 	vb_count(qp->lane, VB_NAK_SENT, 1);
-	vb_local_say_of(call->neighbour, qp, &answer);
+	vb_local_say_of(call->peer, qp, &answer);
 }
 
-/* ---- READs ----------------------------------------------------------------------------------------------------- */
+/* ---- READs ------------------------------------------------------------------------------------------------------- */
 
 /* Only to a peer that can pull, if the holder lends and closed keys are counted. */
-static bool is_to_be_lent(const struct vb_local_call *call, const struct vb_lives *lives, const struct vb_reach *range)
+static bool is_to_be_lent(
+	const struct vb_local_call *call, const struct vb_epochs *epochs, const struct vb_reach *range)
 {
 	bool can_pull = (call->descriptor->flags & (VB_LOCAL_PULLS | VB_LOCAL_AGAIN)) == VB_LOCAL_PULLS;
-	return can_pull && call->neighbour->lend_from && lives && !range->kind && call->descriptor->length > 0;
+	return can_pull && call->peer->lend_from && epochs && !range->kind && call->descriptor->length > 0;
 }
 
 /* Into the answer, or the heap. False: there is no room. */
@@ -120,18 +121,18 @@ static bool put_bytes(struct vb_answer *answer, const struct vb_reach *range, st
 static enum vb_verdict read_range(struct vb_local_call *call, const struct vb_pd *pd, struct vb_answer *answer)
 {
 	const struct vb_descriptor *descriptor = call->descriptor;
-	struct vb_lives *lives = pd->nic->keys.lives;
+	struct vb_epochs *epochs = pd->nic->keys.epochs;
 	struct vb_reach range = { 0 };
-	uint32_t removals = lives ? atomic_load(&lives->removals[vb_lives_place(descriptor->rkey)]) : 0;
+	uint32_t removals = epochs ? atomic_load(&epochs->removals[vb_epochs_place(descriptor->rkey)]) : 0;
 	*answer = vb_local_answer_to(descriptor, VB_ANSWER_READ, 0);
 	answer->length = descriptor->length;
 	if (descriptor->length > 0 && vb_reach_remote(pd, call->qp->qpn, descriptor->rkey, descriptor->va,
 					      descriptor->length, VB_ACCESS_REMOTE_READ, &range))
 		return VB_BAD_RKEY;
-	if (is_to_be_lent(call, lives, &range)) {
+	if (is_to_be_lent(call, epochs, &range)) {
 		answer->kind = VB_ANSWER_LENT;
 		answer->segment = vb_reach_segment(&range);
-		call->neighbour->lent_bytes += descriptor->length;
+		call->peer->lent_bytes += descriptor->length;
 		answer->address = (uintptr_t)range.bytes;
 		answer->removals = removals;
 	} else if (!put_bytes(answer, &range, call->room)) {
@@ -159,19 +160,19 @@ void vb_local_read_again(struct vb_local_call *call)
 	struct vb_answer answer;
 	enum vb_verdict verdict = judge_again(call, &answer);
 	if (vb_is_failing(call->qp)) {
-		vb_local_say_absent(call->neighbour, call->descriptor);
+		vb_local_say_absent(call->peer, call->descriptor);
 	} else if (verdict != VB_EXECUTED) {
 		refuse(call, verdict);
 	} else if (call->descriptor->flags & VB_LOCAL_PULLS) { /* its key is there still, the memory is not */
 		answer = vb_local_answer_to(call->descriptor, VB_ANSWER_REFUSED, VB_NAK_REMOTE_OPERATION);
 		vb_qp_fail_read(call->qp, call->descriptor->psn, VB_CAUSE_LOCAL_FAULT, call->now);
-		vb_local_say_of(call->neighbour, call->qp, &answer);
+		vb_local_say_of(call->peer, call->qp, &answer);
 	} else {
-		vb_local_say(call->neighbour, &answer);
+		vb_local_say(call->peer, &answer);
 	}
 }
 
-/* ---- Verdicts -------------------------------------------------------------------------------------------------- */
+/* ---- Verdicts ---------------------------------------------------------------------------------------------------- */
 
 static void accept(struct vb_qp *qp, const struct vb_descriptor *descriptor)
 {
@@ -192,11 +193,11 @@ static void answer_executed(struct vb_local_call *call)
 	if (message == VB_MESSAGE_ATOMIC) {
 		answer = vb_local_answer_to(call->descriptor, VB_ANSWER_VALUE, 0);
 		answer.value = call->before;
-		vb_local_say_of(call->neighbour, call->qp, &answer);
+		vb_local_say_of(call->peer, call->qp, &answer);
 	} else if (message != VB_MESSAGE_READ) {
 		vb_local_owe(call);
 	} else if (read_range(call, call->qp->target.pd, &answer) == VB_EXECUTED) {
-		vb_local_say_of(call->neighbour, call->qp, &answer);
+		vb_local_say_of(call->peer, call->qp, &answer);
 	} else { /* its key was open a moment ago */
 		refuse(call, VB_BAD_RKEY);
 	}
@@ -212,7 +213,7 @@ void vb_local_end_request(struct vb_local_call *call, enum vb_verdict verdict)
 		return;
 	}
 	if (vb_is_failing(qp)) { /* its program never hears of it, and so the peer does not */
-		vb_local_say_absent(call->neighbour, call->descriptor);
+		vb_local_say_absent(call->peer, call->descriptor);
 		return;
 	}
 	switch (verdict) {
@@ -223,7 +224,7 @@ void vb_local_end_request(struct vb_local_call *call, enum vb_verdict verdict)
 	case VB_NOT_READY:
 		vb_count(qp->lane, VB_RNR_SENT, 1);
 		answer = vb_local_answer_to(call->descriptor, VB_ANSWER_NOT_READY, qp->attr.min_rnr_timer & 31);
-		vb_local_say_of(call->neighbour, qp, &answer);
+		vb_local_say_of(call->peer, qp, &answer);
 		break;
 	default:
 		refuse(call, verdict);

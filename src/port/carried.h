@@ -1,4 +1,4 @@
-/* A datagram, or a merged train, as a forwarder passes it on (src/broker/courier.c): one message of a SOCK_SEQPACKET
+/* A datagram, or a merged train, as a forwarder passes it on (src/broker/forwarder.c): one message of a SOCK_SEQPACKET
  * channel, this header and then the bytes. The kernel's control data comes along unchanged. */
 #ifndef VB_PORT_CARRIED_H
 #define VB_PORT_CARRIED_H

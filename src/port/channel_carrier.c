@@ -1,6 +1,6 @@
 /* The carrier of a forwarder's channel: takes apart what the forwarder has put before each datagram.
  * Holds: a channel whose forwarder has died is read no more until another one is there, and wakes nobody.
- * Not here: sending (socket_send.c), reading (socket_receive.c), the forwarder (broker/courier.c). */
+ * Not here: sending (socket_send.c), reading (socket_receive.c), the forwarder (broker/forwarder.c). */
 #include "port/channel_carrier.h"
 
 #include <fcntl.h>

@@ -26,7 +26,7 @@ void vb_faults_free(struct vb_faults *faults)
 	free(faults);
 }
 
-/* ---- Deciding --------------------------------------------------------------------------------------------------- */
+/* ---- Deciding ---------------------------------------------------------------------------------------------------- */
 
 struct verdict {
 	bool drops, duplicates, reorders, corrupts;
@@ -47,7 +47,7 @@ static struct verdict decide(struct vb_faults *faults, size_t length)
 	};
 }
 
-/* ---- Holding back ----------------------------------------------------------------------------------------------- */
+/* ---- Holding back ------------------------------------------------------------------------------------------------ */
 
 /* NULL: too many are held, and the packet is lost as in any full queue. */
 static struct vb_held *hold(

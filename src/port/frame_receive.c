@@ -26,7 +26,7 @@ unsigned vb_frame_receive(struct vb_port *port, vb_time now)
 	return receiver->count;
 }
 
-/* ---- One packet ------------------------------------------------------------------------------------------------- */
+/* ---- One packet -------------------------------------------------------------------------------------------------- */
 
 static struct vb_df_peer *df_peer_of(struct vb_frame_receiver *receiver, const struct vb_gid *src)
 {
@@ -114,7 +114,7 @@ static void take_segment(struct vb_framing *framing, struct vb_train *train, uin
 		take_packet(framing, train, &train->path, bytes, length);
 }
 
-/* ---- Trains ----------------------------------------------------------------------------------------------------- */
+/* ---- Trains ------------------------------------------------------------------------------------------------------ */
 
 /* Most hosts that set DF number their packets 0, and a train begins with it. */
 static void go_to_next_message(struct vb_frame_receiver *receiver)

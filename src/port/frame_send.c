@@ -1,7 +1,7 @@
 /* Framing, sending: makes messages of a batch of packets, with headers, pads and ICRCs, and hands them to the carrier.
  *
  * Holds: an ICRC is made after the cut and the route, since it covers the source port and, over IPv4, the number of a
- * packet in its train. Each packet of the batch has its receipt's error afterwards.
+ * packet in its train. Each packet of the batch has its completion's error afterwards.
  * Not here: the cut (trains.c), the network (carrier.h). */
 #include "port/framing.h"
 
@@ -19,7 +19,7 @@ static uint8_t traffic_class_of(const struct vb_framing *framing, const struct v
 									 : av->traffic_class;
 }
 
-/* ---- The bytes of one message ----------------------------------------------------------------------------------- */
+/* ---- The bytes of one message ------------------------------------------------------------------------------------ */
 
 static void push_iov(struct vb_frame_sender *sender, struct vb_tx_message *message, const void *base, size_t length)
 {
@@ -140,7 +140,7 @@ static void put_bytes(struct vb_frame_sender *sender, struct vb_tx_message *mess
 	assert(sender->cursor <= sender->scratch + sizeof(sender->scratch));
 }
 
-/* ---- The capture ------------------------------------------------------------------------------------------------ */
+/* ---- The capture ------------------------------------------------------------------------------------------------- */
 
 /* Writes the packets of a message, read back from its scatter list. */
 static void capture(struct vb_framing *framing, const struct vb_batch *batch, const struct vb_cut *cut,
@@ -167,13 +167,13 @@ static void capture(struct vb_framing *framing, const struct vb_batch *batch, co
 	}
 }
 
-/* ---- Messages --------------------------------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 static void fail(struct vb_framing *framing, struct vb_batch *batch, const struct vb_cut *cut, int error)
 {
 	assert(error > 0 && cut->first + cut->count <= batch->count);
 	for (unsigned i = 0; i < cut->count; i++)
-		batch->receipts[cut->first + i].error = error;
+		batch->completions[cut->first + i].error = error;
 	framing->counters[VB_PORT_TX_ERRORS] += cut->count;
 }
 
@@ -241,13 +241,13 @@ static void account(struct vb_framing *framing, struct vb_batch *batch)
 			continue;
 		}
 		for (unsigned k = 0; k < cut->count; k++)
-			batch->receipts[cut->first + k].error = 0;
+			batch->completions[cut->first + k].error = 0;
 		framing->counters[VB_PORT_TX_DATAGRAMS]++;
 		framing->counters[VB_PORT_TX_SEGMENTS] += cut->count;
 	}
 }
 
-/* ---- A batch ---------------------------------------------------------------------------------------------------- */
+/* ---- A batch ----------------------------------------------------------------------------------------------------- */
 
 /* Trains that the carrier refused go again as single datagrams, with the ICRCs of such. When these are too big as well,
  * it was not the train that was refused. */
@@ -269,7 +269,7 @@ static void send_refused_singly(struct vb_framing *framing, struct vb_batch *bat
 	}
 	send_messages(framing, batch);
 	account(framing, batch);
-	if (batch->receipts[refused[0].first].error == EMSGSIZE)
+	if (batch->completions[refused[0].first].error == EMSGSIZE)
 		sender->refused_count = refused_before;
 }
 
@@ -290,6 +290,6 @@ void vb_frame_send(struct vb_port *port, struct vb_batch *batch, vb_time now)
 	account(framing, batch);
 	if (sender->refused_count != refused_before)
 		send_refused_singly(framing, batch, refused_before);
-	framing->receipts = batch->receipts;
-	framing->receipt_count = batch->count;
+	framing->completions = batch->completions;
+	framing->completion_count = batch->count;
 }

@@ -39,14 +39,14 @@ static unsigned list_fds(const struct vb_port *port, int fds[VB_PORT_FDS])
 	return carrier->ops->fds(carrier, fds);
 }
 
-static const struct vb_receipt *take_receipts(struct vb_port *port, unsigned *count)
+static const struct vb_tx_completion *take_completions(struct vb_port *port, unsigned *count)
 {
 	struct vb_framing *framing = vb_framing_of(port);
 
-	assert(framing->receipt_count <= VB_BATCH_PACKETS);
-	*count = framing->receipt_count;
-	framing->receipt_count = 0;
-	return framing->receipts;
+	assert(framing->completion_count <= VB_BATCH_PACKETS);
+	*count = framing->completion_count;
+	framing->completion_count = 0;
+	return framing->completions;
 }
 
 static struct vb_deadline next_deadline(const struct vb_port *port)
@@ -84,7 +84,7 @@ static const struct vb_port_ops operations = {
 	.receive = vb_frame_receive,
 	.next_train = vb_frame_next_train,
 	.send = vb_frame_send,
-	.finished = take_receipts,
+	.finished = take_completions,
 	.fds = list_fds,
 	.next_deadline = next_deadline,
 	.counters = get_counters,

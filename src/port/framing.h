@@ -27,7 +27,7 @@ struct vb_framing_config {
  * still. */
 int vb_framing_open(const struct vb_framing_config *config, struct vb_carrier *carrier, struct vb_port **port);
 
-/* ---- The inside ------------------------------------------------------------------------------------------------- */
+/* ---- The inside -------------------------------------------------------------------------------------------------- */
 
 /* Payloads up to this are copied beside their headers: one piece for the kernel, and no race of the ICRC with a program
  * that writes to memory being sent. */
@@ -79,8 +79,8 @@ struct vb_framing {
 	struct vb_port port;
 	struct vb_carrier *carrier;
 	struct vb_framing_config config;
-	const struct vb_receipt *receipts; /* of the batch that was sent and not asked for yet */
-	unsigned receipt_count;
+	const struct vb_tx_completion *completions; /* of the batch that was sent and not asked for yet */
+	unsigned completion_count;
 	vb_time now; /* of the last receive or send */
 	uint64_t counters[VB_PORT_COUNTER_COUNT];
 	struct vb_frame_sender sender;

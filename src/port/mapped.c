@@ -98,20 +98,20 @@ static const uint8_t *find(const struct place *place, uint64_t address, uint64_t
 	return place->bytes + offset;
 }
 
-static const struct vb_lives *find_lives(const struct vb_mapped *mapped, uint64_t address, uint64_t nonce)
+static const struct vb_epochs *find_epochs(const struct vb_mapped *mapped, uint64_t address, uint64_t nonce)
 {
 	for (unsigned i = 0; i < VB_SEGMENTS; i++) {
-		const uint8_t *found = find(&mapped->places[i], address, sizeof(struct vb_lives));
-		const struct vb_lives *lives = (const struct vb_lives *)(const void *)found;
-		if (lives && address % _Alignof(struct vb_lives) == 0 && lives->nonce == nonce)
-			return lives;
+		const uint8_t *found = find(&mapped->places[i], address, sizeof(struct vb_epochs));
+		const struct vb_epochs *epochs = (const struct vb_epochs *)(const void *)found;
+		if (epochs && address % _Alignof(struct vb_epochs) == 0 && epochs->nonce == nonce)
+			return epochs;
 	}
 	return NULL;
 }
 
-static uint64_t proof_of(const struct vb_lives *lives, const struct vb_local_pull *pull)
+static uint64_t proof_of(const struct vb_epochs *epochs, const struct vb_local_pull *pull)
 {
-	const uint8_t *at = (const uint8_t *)lives + pull->proof_at;
+	const uint8_t *at = (const uint8_t *)epochs + pull->proof_at;
 	uint64_t proof = 0;
 
 	atomic_thread_fence(memory_order_seq_cst); /* behind the bytes */
@@ -147,18 +147,18 @@ static void copy(const struct vb_local_pull *pull, const uint8_t *const *from)
 		}
 }
 
-bool vb_mapped_pull(const struct vb_mapped *mapped, uint64_t lives_at, uint64_t nonce, const struct vb_local_pull *pull,
-	enum vb_local_outcome *outcome)
+bool vb_mapped_pull(const struct vb_mapped *mapped, uint64_t epochs_at, uint64_t nonce,
+	const struct vb_local_pull *pull, enum vb_local_outcome *outcome)
 {
 	const uint8_t *from[VB_LOCAL_PULL_ITEMS];
 
 	for (unsigned i = 0; i < pull->lent_count; i++)
 		if (!(from[i] = find_lent(mapped, &pull->lent[i])))
 			return false;
-	const struct vb_lives *lives = find_lives(mapped, lives_at, nonce);
-	if (!lives)
+	const struct vb_epochs *epochs = find_epochs(mapped, epochs_at, nonce);
+	if (!epochs)
 		return false;
 	copy(pull, from);
-	*outcome = proof_of(lives, pull) == pull->proof ? VB_PULLED : VB_PULL_STALE;
+	*outcome = proof_of(epochs, pull) == pull->proof ? VB_PULLED : VB_PULL_STALE;
 	return true;
 }

@@ -21,9 +21,9 @@ int vb_mapped_take(struct vb_mapped **mapped, const struct vb_segment *segment, 
 void vb_mapped_drop(struct vb_mapped *mapped, uint32_t id); /* any, or NULL */
 void vb_mapped_close(struct vb_mapped *mapped);             /* or NULL */
 
-/* False: the bytes, or their proof, lie in no segment. lives: the address of the peer's lives, by its own word; nonce:
- * their first number. */
-bool vb_mapped_pull(const struct vb_mapped *mapped, uint64_t lives, uint64_t nonce, const struct vb_local_pull *pull,
+/* False: the bytes, or their proof, lie in no segment. epochs: the address of the peer's epochs, by its own word;
+ * nonce: their first number. */
+bool vb_mapped_pull(const struct vb_mapped *mapped, uint64_t epochs, uint64_t nonce, const struct vb_local_pull *pull,
 	enum vb_local_outcome *outcome);
 
 #endif

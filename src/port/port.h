@@ -18,7 +18,7 @@
  *           while (vb_port_next_train(port, train)) ... vb_lane_receive ...
  *   vb_lane_transmit(lane, batch, port->room, now);
  *   vb_port_send(port, batch, now);              returns at once, whenever the bytes leave
- *   receipts = vb_port_finished(port, &count);   now or in a later turn: vb_lane_transmit_done
+ *   completions = vb_port_finished(port, &count);   now or in a later turn: vb_lane_transmit_done
  *
  * and it sleeps on vb_port_fds until vb_port_next_deadline. */
 #ifndef VB_PORT_PORT_H
@@ -77,7 +77,7 @@ struct vb_port_ops {
 	unsigned (*receive)(struct vb_port *port, vb_time now);
 	bool (*next_train)(struct vb_port *port, struct vb_train *train);
 	void (*send)(struct vb_port *port, struct vb_batch *batch, vb_time now);
-	const struct vb_receipt *(*finished)(struct vb_port *port, unsigned *count);
+	const struct vb_tx_completion *(*finished)(struct vb_port *port, unsigned *count);
 	unsigned (*fds)(const struct vb_port *port, int fds[VB_PORT_FDS]);
 	struct vb_deadline (*next_deadline)(const struct vb_port *port);
 	void (*counters)(const struct vb_port *port, uint64_t values[VB_PORT_COUNTER_COUNT]);
@@ -108,16 +108,16 @@ static inline bool vb_port_next_train(struct vb_port *port, struct vb_train *tra
 	return port->ops->next_train(port, train);
 }
 
-/* Takes the batch, which has at most room packets, and keeps nothing of it but its receipts and the bytes that iov
+/* Takes the batch, which has at most room packets, and keeps nothing of it but its completions and the bytes that iov
  * names. Never blocks. */
 static inline void vb_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now)
 {
 	port->ops->send(port, batch, now);
 }
 
-/* The receipts of all packets that the port has become done with, in any order, with their errno; count may be 0. Valid
- * until the next call of the port, and while the batch that was last sent is left alone. */
-static inline const struct vb_receipt *vb_port_finished(struct vb_port *port, unsigned *count)
+/* The completions of all packets that the port has become done with, in any order, with their errno; count may be 0.
+ * Valid until the next call of the port, and while the batch that was last sent is left alone. */
+static inline const struct vb_tx_completion *vb_port_finished(struct vb_port *port, unsigned *count)
 {
 	return port->ops->finished(port, count);
 }
@@ -152,8 +152,7 @@ static inline void vb_port_close(struct vb_port *port)
 	port->ops->close(port);
 }
 
-/* ---- pcap.c: a capture of the packets that a process sends and receives, with rebuilt IP and UDP headers ----------
- */
+/* ---- pcap.c: a capture of the packets that a process sends and receives, with rebuilt IP and UDP headers --------- */
 /* Truncates. -EBUSY: another process writes its capture there; any other -errno of opening. */
 int vb_pcap_open(const char *file, struct vb_pcap **pcap);
 void vb_pcap_close(struct vb_pcap *pcap);

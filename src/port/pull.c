@@ -28,7 +28,7 @@ int vb_pull_number(pid_t pid, uint64_t address, uint64_t *number)
 int vb_puller_try(const struct vb_puller *puller)
 {
 	uint64_t nonce = 0;
-	int rc = vb_pull_number(puller->pid, puller->lives + offsetof(struct vb_lives, nonce), &nonce);
+	int rc = vb_pull_number(puller->pid, puller->epochs + offsetof(struct vb_epochs, nonce), &nonce);
 
 	return rc == 0 && nonce != puller->nonce ? -ESRCH : rc;
 }
@@ -61,8 +61,8 @@ static enum vb_local_outcome read_proved(const struct vb_puller *puller, const s
 	struct iovec from[VB_LOCAL_PULL_ITEMS + PROOFS];
 	for (unsigned i = 0; i < lent_count; i++)
 		from[i] = at(lent[i].address, lent[i].length);
-	from[lent_count] = at(puller->lives + offsetof(struct vb_lives, nonce), sizeof(proof.nonce));
-	from[lent_count + 1] = at(puller->lives + pull->proof_at, pull->proof_bytes);
+	from[lent_count] = at(puller->epochs + offsetof(struct vb_epochs, nonce), sizeof(proof.nonce));
+	from[lent_count + 1] = at(puller->epochs + pull->proof_at, pull->proof_bytes);
 	to[count] = (struct iovec){ &proof.nonce, sizeof(proof.nonce) };
 	to[count + 1] = (struct iovec){ &proof.value, pull->proof_bytes };
 	ssize_t n = process_vm_readv(puller->pid, to, count + PROOFS, from, lent_count + PROOFS, 0);
@@ -147,7 +147,7 @@ enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pu
 	enum vb_local_outcome outcome;
 	bool is_staged = puller->stages && is_near(pull);
 
-	if (puller->mapped && vb_mapped_pull(puller->mapped, puller->lives, puller->nonce, pull, &outcome)) {
+	if (puller->mapped && vb_mapped_pull(puller->mapped, puller->epochs, puller->nonce, pull, &outcome)) {
 		puller->has_mapped = true;
 		return outcome;
 	}

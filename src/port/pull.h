@@ -14,9 +14,9 @@ int vb_pull_number(pid_t pid, uint64_t address, uint64_t *number);
 
 /* A peer's memory, as the peer has described it. */
 struct vb_puller {
-	pid_t pid;      /* in our pid namespace */
-	uint64_t nonce; /* the first number of its lives: another process with that pid has another */
-	uint64_t lives; /* address of its struct vb_lives */
+	pid_t pid;       /* in our pid namespace */
+	uint64_t nonce;  /* the first number of its epochs: another process with that pid has another */
+	uint64_t epochs; /* address of its struct vb_epochs */
 	bool stages; /* copies of near places in a page go by the stage: this processor does them slowly (base/copy.h)
 		      */
 	uint8_t *stage;           /* made when needed */
@@ -24,7 +24,7 @@ struct vb_puller {
 	bool has_mapped;          /* something was pulled from that */
 };
 
-/* Whether it can be pulled from: 0, or -errno as above; -ESRCH also if its lives are another process's. */
+/* Whether it can be pulled from: 0, or -errno as above; -ESRCH also if its epochs are another process's. */
 int vb_puller_try(const struct vb_puller *puller);
 void vb_puller_close(struct vb_puller *puller);
 enum vb_local_outcome vb_pull(struct vb_puller *puller, const struct vb_local_pull *pull);

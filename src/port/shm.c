@@ -127,7 +127,7 @@ void vb_shm_close(struct vb_shm *shm)
 	free(shm);
 }
 
-/* ---- Records: one word of each says of which lap it is ---------------------------------------------------------- */
+/* ---- Records: one word of each says of which lap it is ----------------------------------------------------------- */
 
 typedef uint64_t __attribute__((may_alias)) word;
 
@@ -185,7 +185,7 @@ static bool get_answer(const struct vb_shm *shm, uint32_t count, struct vb_answe
 	return true;
 }
 
-/* ---- In --------------------------------------------------------------------------------------------------------- */
+/* ---- In ---------------------------------------------------------------------------------------------------------- */
 
 bool vb_shm_has_published(const struct vb_shm *shm)
 {
@@ -265,7 +265,7 @@ struct vb_local_heap vb_shm_heap_of_answers(const struct vb_shm *shm)
 	return (struct vb_local_heap){ shm->other->answer_heap, VB_SHM_HEAP };
 }
 
-/* ---- Out -------------------------------------------------------------------------------------------------------- */
+/* ---- Out --------------------------------------------------------------------------------------------------------- */
 
 /* Notes what the other end has freed. An impossible count is a peer's error, and changes nothing. */
 static void take_back(struct outgoing *out, uint32_t freed)
@@ -433,7 +433,7 @@ void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_loc
 		shm->done |= PUBLISHED;
 }
 
-/* ---- Sleeping --------------------------------------------------------------------------------------------------- */
+/* ---- Sleeping ---------------------------------------------------------------------------------------------------- */
 
 void vb_shm_doze(struct vb_shm *shm, bool wants_room)
 {

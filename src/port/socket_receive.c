@@ -98,7 +98,7 @@ void vb_sockets_read(struct vb_sockets *sockets)
 	assert(receiver->count <= receiver->want);
 }
 
-/* ---- From where a message came ---------------------------------------------------------------------------------- */
+/* ---- From where a message came ----------------------------------------------------------------------------------- */
 
 static void gid_of_ipv4(struct vb_gid *gid, const void *address)
 {

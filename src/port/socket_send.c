@@ -19,7 +19,7 @@
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 #define SCOPE_LIFE (1 * VB_S)
 
-/* ---- Which socket ----------------------------------------------------------------------------------------------- */
+/* ---- Which socket ------------------------------------------------------------------------------------------------ */
 
 static uint16_t key_of(const struct vb_carrier *carrier, const struct vb_tx_message *m, bool is_ipv4)
 {
@@ -43,7 +43,7 @@ void vb_sockets_route(struct vb_carrier *carrier, struct vb_tx_message *messages
 	}
 }
 
-/* ---- Addresses -------------------------------------------------------------------------------------------------- */
+/* ---- Addresses --------------------------------------------------------------------------------------------------- */
 
 static bool needs_scope(const struct vb_gid *gid)
 {
@@ -82,7 +82,7 @@ static uint32_t interface_of(struct vb_sender *sender, const struct vb_gid *addr
 	return scope->ifindex;
 }
 
-/* ---- One message ------------------------------------------------------------------------------------------------ */
+/* ---- One message ------------------------------------------------------------------------------------------------- */
 
 static void put_cmsg(struct msghdr *header, int level, int type, const void *data, size_t length)
 {
@@ -154,7 +154,7 @@ static void put_header(struct vb_sender *sender, unsigned index, const struct vb
 	assert(header->msg_controllen <= VB_TX_CONTROL_BYTES);
 }
 
-/* ---- To the kernel ---------------------------------------------------------------------------------------------- */
+/* ---- To the kernel ----------------------------------------------------------------------------------------------- */
 
 /* Sends headers [first, first + count) from one socket. Returns how many the kernel took; on 0, errno says why the
  * first was not. These are system calls of our own, here and in socket_receive.c: the C library's functions are

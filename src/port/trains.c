@@ -88,13 +88,13 @@ static bool are_requests(const struct vb_batch *batch, unsigned first, unsigned 
 static void move_behind(struct vb_batch *batch, unsigned first, unsigned count)
 {
 	struct vb_outgoing out = batch->out[first];
-	struct vb_receipt receipt = batch->receipts[first];
+	struct vb_tx_completion completion = batch->completions[first];
 
 	assert(first + count < batch->count);
 	memmove(&batch->out[first], &batch->out[first + 1], count * sizeof(out));
-	memmove(&batch->receipts[first], &batch->receipts[first + 1], count * sizeof(receipt));
+	memmove(&batch->completions[first], &batch->completions[first + 1], count * sizeof(completion));
 	batch->out[first + count] = out;
-	batch->receipts[first + count] = receipt;
+	batch->completions[first + count] = completion;
 }
 
 /* An ack is shorter than the requests that leave behind it, and in front of them would travel alone. So it is made the

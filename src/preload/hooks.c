@@ -18,7 +18,7 @@
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one answer for both");
 
-/* ---- open ------------------------------------------------------------------------------------------------------- */
+/* ---- open -------------------------------------------------------------------------------------------------------- */
 
 static mode_t mode_of(int flags, va_list rest)
 {
@@ -134,7 +134,7 @@ __attribute__((constructor)) static void look_up_read(void)
 	errno = error;
 }
 
-/* ---- stat ------------------------------------------------------------------------------------------------------- */
+/* ---- stat -------------------------------------------------------------------------------------------------------- */
 
 #define HOOK_STAT(name, buffer, flags)                                                                                 \
 	HOOK int name(const char *path, struct buffer *status)                                                         \
@@ -237,7 +237,7 @@ HOOK int statx(int base_fd, const char *path, int flags, unsigned int mask, stru
 		vb_shown_statx(base_fd, path, flags, mask, status));
 }
 
-/* ---- access, links ---------------------------------------------------------------------------------------------- */
+/* ---- access, links ----------------------------------------------------------------------------------------------- */
 
 #define HOOK_ACCESS(name)                                                                                              \
 	HOOK int name(const char *path, int mode)                                                                      \
@@ -314,7 +314,7 @@ HOOK char *canonicalize_file_name(const char *path)
 	ASK(char *, NULL, AT_FDCWD, path, real(path), shown_realpath(path, NULL));
 }
 
-/* ---- Extended attributes: ls asks for them ---------------------------------------------------------------------- */
+/* ---- Extended attributes: ls asks for them ----------------------------------------------------------------------- */
 
 #define HOOK_GETXATTR(name, follows_last)                                                                              \
 	HOOK ssize_t name(const char *path, const char *attribute, void *value, size_t size)                           \

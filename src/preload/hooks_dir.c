@@ -13,7 +13,7 @@
 #include "preload/listing.h"
 #include "preload/shown.h"
 
-/* ---- Opening and closing ---------------------------------------------------------------------------------------- */
+/* ---- Opening and closing ----------------------------------------------------------------------------------------- */
 
 /* The listing takes fd, if the directory is shown. */
 static DIR *list_shown(int fd, const char *path)
@@ -90,7 +90,7 @@ HOOK int dirfd(DIR *directory)
 	return listing ? vb_listing_fd(listing) : real(directory);
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------------------------- */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 #define HOOK_READDIR(name, entry)                                                                                      \
 	HOOK struct entry *name(DIR *directory)                                                                        \
@@ -148,7 +148,7 @@ HOOK void seekdir(DIR *directory, long position)
 		real(directory, position);
 }
 
-/* ---- Scanning: inside libc these do not come by our opendir ----------------------------------------------------- */
+/* ---- Scanning: inside libc these do not come by our opendir ------------------------------------------------------ */
 
 typedef int (*filter_function)(const struct dirent *);
 typedef int (*compare_function)(const struct dirent **, const struct dirent **);

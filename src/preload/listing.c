@@ -31,7 +31,7 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_listing *open_listings;
 static atomic_uint open_count;
 
-/* ---- Filling ---------------------------------------------------------------------------------------------------- */
+/* ---- Filling ----------------------------------------------------------------------------------------------------- */
 
 static void add(struct vb_listing *listing, const struct dirent *entry)
 {
@@ -126,7 +126,7 @@ static void enter(struct vb_listing *listing)
 	pthread_mutex_unlock(&open_lock);
 }
 
-/* ---- Opening ---------------------------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 struct vb_listing *vb_listing_of_shown(const char *path, int fd)
 {
@@ -165,7 +165,7 @@ struct vb_listing *vb_listing_of_real(const char *path, DIR *real, int fd)
 	return listing;
 }
 
-/* ---- Reading ---------------------------------------------------------------------------------------------------- */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 struct vb_listing *vb_listing_find(DIR *directory)
 {

@@ -16,7 +16,7 @@
 
 #define LINKS_MAX 40 /* as in the kernel */
 
-/* ---- The tree --------------------------------------------------------------------------------------------------- */
+/* ---- The tree ---------------------------------------------------------------------------------------------------- */
 
 /* Counters belong to the process, so its libibverbs.so.1 has them; a process without that library shows none. */
 static const char *counter(const char *device, unsigned n, uint64_t *value)
@@ -101,7 +101,7 @@ void vb_tree_free(struct vb_tree *tree)
 	free(tree->devices);
 }
 
-/* ---- Which paths ------------------------------------------------------------------------------------------------ */
+/* ---- Which paths ------------------------------------------------------------------------------------------------- */
 
 /* Every path of the tree contains one of these. */
 bool vb_names_ours(const char *path)
@@ -149,7 +149,7 @@ bool vb_may_be_shown(int base_fd, const char *path)
 	return may_be;
 }
 
-/* ---- Resolution ------------------------------------------------------------------------------------------------- */
+/* ---- Resolution -------------------------------------------------------------------------------------------------- */
 
 struct walk {
 	char at[PATH_MAX];   /* canonical so far; "" is the root */

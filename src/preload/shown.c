@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include "preload/kernel.h"
 
-/* ---- Opening ---------------------------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static atomic_bool has_live; /* a counter has been opened by this process */
 
@@ -90,7 +90,7 @@ int vb_shown_open(int base_fd, const char *path, int flags)
 	return fd;
 }
 
-/* ---- Status ----------------------------------------------------------------------------------------------------- */
+/* ---- Status ------------------------------------------------------------------------------------------------------ */
 
 ino_t vb_shown_inode(const char *path)
 {
@@ -205,7 +205,7 @@ void vb_shown_fstatx(int fd, struct statx *status)
 		to_statx(&plain, status);
 }
 
-/* ---- Access, links, names --------------------------------------------------------------------------------------- */
+/* ---- Access, links, names ---------------------------------------------------------------------------------------- */
 
 /* As sysfs answers an ordinary user; writing is never allowed. */
 static bool is_allowed(enum vb_kind kind, int mode)

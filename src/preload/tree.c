@@ -19,7 +19,7 @@ struct match {
 	uint64_t counter;
 };
 
-/* ---- Texts ------------------------------------------------------------------------------------------------------ */
+/* ---- Texts ------------------------------------------------------------------------------------------------------- */
 
 #define SAY(...) snprintf(text, VB_NODE_TEXT, __VA_ARGS__)
 
@@ -128,7 +128,7 @@ TEXT(put_class, "0x020000\n") /* an Ethernet controller */
 TEXT(put_link_speed, "16.0 GT/s PCIe\n")
 TEXT(put_link_width, "16\n")
 
-/* ---- The table -------------------------------------------------------------------------------------------------- */
+/* ---- The table --------------------------------------------------------------------------------------------------- */
 
 #define CLASS  "/sys/class/infiniband"
 #define VERBS  "/sys/class/infiniband_verbs"
@@ -227,7 +227,7 @@ static const struct row {
 	{ BARE "/net/@netdev/ifindex", VB_FILE, put_ifindex },
 };
 
-/* ---- Wildcards -------------------------------------------------------------------------------------------------- */
+/* ---- Wildcards --------------------------------------------------------------------------------------------------- */
 
 /* The n-th name that a wildcard stands for; the values of those before it in the path are known. 0: there is none, 1:
  * found, -1: not this one, but there may be more. */
@@ -348,7 +348,7 @@ static nth_function wildcard(const char *name, size_t length)
 	return NULL;
 }
 
-/* ---- Matching --------------------------------------------------------------------------------------------------- */
+/* ---- Matching ---------------------------------------------------------------------------------------------------- */
 
 static bool matches_wildcard(struct match *match, nth_function nth, const char *name, size_t length)
 {

@@ -12,7 +12,7 @@ static int reject(struct id_object *id, uint16_t reason, const void *data, size_
 	return error;
 }
 
-/* ---- Connections ----------------------------------------------------------------------------------------------- */
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
 
 /* "As much as possible" means the values that were proposed when the request came (events.c). */
 static void fill_local(struct id_object *id, const struct rdma_conn_param *param)
@@ -74,7 +74,7 @@ static int accept_stream(struct id_object *id, const struct rdma_conn_param *par
 	return error;
 }
 
-/* ---- Datagrams ------------------------------------------------------------------------------------------------- */
+/* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
 static int answer(struct id_object *id, uint8_t status, uint32_t qpn, const void *data, size_t length)
 {
@@ -103,7 +103,7 @@ static int accept_datagram(struct id_object *id, const struct rdma_conn_param *p
 	return answer(id, VB_CM_SIDR_OK, qpn, param->private_data, param->private_data_len);
 }
 
-/* ---- The calls ------------------------------------------------------------------------------------------------- */
+/* ---- The calls --------------------------------------------------------------------------------------------------- */
 
 VB_EXPORT int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *param)
 {

@@ -114,7 +114,7 @@ VB_EXPORT int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
 	return vb_result(error);
 }
 
-/* ---- Resolving ------------------------------------------------------------------------------------------------- */
+/* ---- Resolving --------------------------------------------------------------------------------------------------- */
 
 /* The peer at "any" address is this host. */
 static void peer_of(const struct sockaddr *dst, struct sockaddr_storage *peer)

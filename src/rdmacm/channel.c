@@ -80,7 +80,7 @@ bool vb_channel_is_ours(struct rdma_event_channel *channel)
 	return channel_of(channel)->generation == vb_generation();
 }
 
-/* ---- Counts ---------------------------------------------------------------------------------------------------- */
+/* ---- Counts ------------------------------------------------------------------------------------------------------ */
 
 /* Direct system calls, because the C library's functions are cancellation points: a thread cancelled here would keep
  * the lock. They fail only if the program closed our descriptor. */
@@ -110,7 +110,7 @@ static void withdraw(struct channel_object *channel, struct event_object *event)
 	count_down(channel);
 }
 
-/* ---- Events ---------------------------------------------------------------------------------------------------- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 static struct event_object *event_init(
 	struct event_object *event, struct id_object *id, enum rdma_cm_event_type type, int status)
@@ -171,7 +171,7 @@ int vb_event_post(struct id_object *id, enum rdma_cm_event_type type, int status
 	return 0;
 }
 
-/* ---- Fetching -------------------------------------------------------------------------------------------------- */
+/* ---- Fetching ---------------------------------------------------------------------------------------------------- */
 
 /* A request's id belongs to the program from here on. */
 static void on_taken(struct channel_object *channel, struct event_object *event)
@@ -239,7 +239,7 @@ static void wait_for_acknowledgements(struct id_object *id)
 		pthread_cond_wait(&acknowledged, &events_lock);
 }
 
-/* ---- The events of an id --------------------------------------------------------------------------------------- */
+/* ---- The events of an id ----------------------------------------------------------------------------------------- */
 
 void vb_events_finish(struct id_object *id)
 {

@@ -23,7 +23,7 @@ static void put_ip_header(const struct id_object *id, uint8_t *to)
 	vb_cm_ip_header_encode(&header, to);
 }
 
-/* ---- Connections ----------------------------------------------------------------------------------------------- */
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
 
 static void fill_local(struct id_object *id, const struct rdma_conn_param *param)
 {
@@ -120,7 +120,7 @@ static int connect_stream(struct id_object *id, const struct rdma_conn_param *pa
 	return error ? error : send_request(id, &req);
 }
 
-/* ---- Datagrams ------------------------------------------------------------------------------------------------- */
+/* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
 static int connect_datagram(struct id_object *id, const struct rdma_conn_param *param)
 {
@@ -184,7 +184,7 @@ VB_EXPORT int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *pa
 	return vb_id_complete(id, error);
 }
 
-/* ---- The end --------------------------------------------------------------------------------------------------- */
+/* ---- The end ----------------------------------------------------------------------------------------------------- */
 
 /* A connection that has ended, or never begun, is not the caller's error. will_tell: DISCONNECTED follows, or is queued
  * already. */
@@ -241,7 +241,7 @@ VB_EXPORT int rdma_notify(struct rdma_cm_id *public, enum ibv_event_type event)
 	return vb_result(error);
 }
 
-/* ---- ECE: options that the QPs of both sides agree on, for programs that move their QPs themselves ------------- */
+/* ---- ECE: options that the QPs of both sides agree on, for programs that move their QPs themselves --------------- */
 
 VB_EXPORT int rdma_set_local_ece(struct rdma_cm_id *public, struct ibv_ece *ece)
 {

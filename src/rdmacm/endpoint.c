@@ -90,7 +90,7 @@ VB_EXPORT void rdma_destroy_ep(struct rdma_cm_id *public)
 	rdma_destroy_id(public);
 }
 
-/* ---- Requests -------------------------------------------------------------------------------------------------- */
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
 /* The new id becomes synchronous too, and gets a QP if its listener has a template. */
 static int prepare(struct id_object *listener, struct id_object *id)

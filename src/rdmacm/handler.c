@@ -9,7 +9,7 @@
 #include "base/invariant.h"
 #include "rdmacm/objects.h"
 
-/* ---- Requests -------------------------------------------------------------------------------------------------- */
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
 /* The ends of a request are the addresses that it came by, because these are answered and connected to; the addresses
  * in its content may be foreign, unless they are this host's. Only the content has the peer's port. Our port and the
@@ -179,7 +179,7 @@ out_free:
 	return is_settled;
 }
 
-/* ---- Events of an existing id ---------------------------------------------------------------------------------- */
+/* ---- Events of an existing id ------------------------------------------------------------------------------------ */
 
 /* An event of id, with private data if there is any. */
 static struct event_object *prepare(

@@ -109,7 +109,7 @@ int vb_device_of_gid(const struct vb_gid *gid, struct device_entry **device, uin
 int vb_device_of_loopback(struct vb_gid *gid, struct device_entry **device);
 int vb_device_xrcd(struct device_entry *device, struct ibv_xrcd **xrcd);
 
-/* ---- Addresses (sockaddr.c) ------------------------------------------------------------------------------------ */
+/* ---- Addresses (sockaddr.c) -------------------------------------------------------------------------------------- */
 
 /* Bytes of an address of that family; 0: it is not an IP family. */
 socklen_t vb_sockaddr_length(const struct sockaddr *addr);
@@ -125,7 +125,7 @@ uint32_t vb_sockaddr_scope(const struct sockaddr *addr);
  * -errno. */
 int vb_sockaddr_route(const struct sockaddr *remote, const struct sockaddr *local, struct sockaddr_storage *source);
 
-/* ---- Ids ------------------------------------------------------------------------------------------------------- */
+/* ---- Ids --------------------------------------------------------------------------------------------------------- */
 
 enum id_state {
 	ID_IDLE,
@@ -246,7 +246,7 @@ struct rdma_addrinfo *vb_id_take_resolution(struct id_object *id);
 /* Waits for the thread that resolves, and drops its answer. With `calls` held, or by the only user of the id. */
 void vb_id_end_resolution(struct id_object *id);
 
-/* ---- Channels and events (channel.c) --------------------------------------------------------------------------- */
+/* ---- Channels and events (channel.c) ----------------------------------------------------------------------------- */
 
 enum { VB_PRIVATE_DATA_MAX = VB_CM_RTU_PRIVATE };
 
@@ -294,25 +294,25 @@ uint32_t vb_generation(void); /* of this process */
 /* vb_connections_lock for id; NULL also if the id is the parent's. */
 struct vb_cm *vb_id_lock_cm(const struct id_object *id);
 
-/* ---- The CM (handler.c) ---------------------------------------------------------------------------------------- */
+/* ---- The CM (handler.c) ------------------------------------------------------------------------------------------ */
 
 vb_connections_handler vb_handle_cm_event;
 
-/* ---- What happens when an event is fetched --------------------------------------------------------------------- */
+/* ---- What happens when an event is fetched ----------------------------------------------------------------------- */
 
 /* reply.c: moves the QP and confirms; the event becomes ESTABLISHED, CONNECT_RESPONSE or CONNECT_ERROR. */
 void vb_reply_arrive(struct id_object *id, struct event_object *event);
 /* groups.c: attaches the QP. */
 void vb_group_arrive(struct id_object *id, struct event_object *event);
 
-/* ---- Addresses and routes of ids ------------------------------------------------------------------------------- */
+/* ---- Addresses and routes of ids --------------------------------------------------------------------------------- */
 
 /* address.c: with `calls` held. */
 int vb_id_bind(struct id_object *id, const struct sockaddr *addr);
 /* route.c: fills id->way and the public path record. */
 int vb_id_set_route(struct id_object *id);
 
-/* ---- QPs (qp.c, qp_attr.c): with `calls` held ------------------------------------------------------------------ */
+/* ---- QPs (qp.c, qp_attr.c): with `calls` held -------------------------------------------------------------------- */
 
 /* INIT to RTR to RTS, with the peer's parameters. 0 or -errno. */
 int vb_id_connect_qp(struct id_object *id);
@@ -324,7 +324,7 @@ void vb_id_destroy_qp(struct id_object *id);
 uint32_t vb_id_qpn(const struct id_object *id, uint32_t number);
 bool vb_id_has_srq(const struct id_object *id, bool otherwise);
 
-/* ---- Connections (parameters.c) -------------------------------------------------------------------------------- */
+/* ---- Connections (parameters.c) ---------------------------------------------------------------------------------- */
 
 /* Checks the resources that a program asks for against the device's limits, -EINVAL. "As much as possible" is allowed.
  */
@@ -339,7 +339,7 @@ static inline uint8_t vb_at_most(unsigned value, unsigned limit)
 
 uint64_t vb_id_service(const struct id_object *id, uint16_t port);
 
-/* ---- Groups (groups.c) ----------------------------------------------------------------------------------------- */
+/* ---- Groups (groups.c) ------------------------------------------------------------------------------------------- */
 
 struct group {
 	struct vb_list link; /* in its id's */

@@ -6,7 +6,7 @@
 
 enum { SEND, RECEIVE };
 
-/* ---- Completion queues ----------------------------------------------------------------------------------------- */
+/* ---- Completion queues ------------------------------------------------------------------------------------------- */
 
 static void destroy_cq(struct ibv_cq **cq, struct ibv_comp_channel **channel)
 {
@@ -77,7 +77,7 @@ static int create_cqs(struct id_object *id, struct ibv_qp_init_attr_ex *attr)
 	return error;
 }
 
-/* ---- States ---------------------------------------------------------------------------------------------------- */
+/* ---- States ------------------------------------------------------------------------------------------------------ */
 
 static int move(struct id_object *id, enum ibv_qp_state state)
 {
@@ -106,7 +106,7 @@ void vb_id_fail_qp(struct id_object *id)
 		ibv_modify_qp(id->public.qp, &attr, IBV_QP_STATE);
 }
 
-/* ---- QPs ------------------------------------------------------------------------------------------------------- */
+/* ---- QPs --------------------------------------------------------------------------------------------------------- */
 
 uint32_t vb_id_qpn(const struct id_object *id, uint32_t number)
 {
@@ -214,7 +214,7 @@ VB_EXPORT void rdma_destroy_qp(struct rdma_cm_id *public)
 	pthread_mutex_unlock(&id->calls);
 }
 
-/* ---- SRQs ------------------------------------------------------------------------------------------------------ */
+/* ---- SRQs -------------------------------------------------------------------------------------------------------- */
 
 /* An XRC SRQ has a domain and a CQ of its own; others complete on the CQs of their QPs. */
 static int settle_xrc(struct id_object *id, struct ibv_srq_init_attr_ex *attr)

@@ -12,7 +12,7 @@
 
 #define ANSWER_AFTER_ACK (20 * VB_US) /* a sender that is interrupted between the two takes as long */
 
-/* ---- Acknowledgements ------------------------------------------------------------------------------------------ */
+/* ---- Acknowledgements -------------------------------------------------------------------------------------------- */
 
 /* una_psn moves to psn, which lies within or just after wqe. What that held of the windows goes to *freed; gives the
  * message's bytes. */
@@ -164,7 +164,7 @@ static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 	}
 }
 
-/* ---- Responses ------------------------------------------------------------------------------------------------- */
+/* ---- Responses --------------------------------------------------------------------------------------------------- */
 
 /* is_only: a response of one packet, which a probe asks for. */
 static void response_done(struct vb_qp *qp, const struct vb_packet *packet, struct vb_send_wqe *wqe, uint32_t index,
@@ -272,7 +272,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
 		return;
 	}
-	if (qp->neighbour) { /* it has sent none that a packet could answer */
+	if (qp->local_peer) { /* it has sent none that a packet could answer */
 		vb_count(qp->lane, VB_DROP_GHOST, 1);
 		return;
 	}

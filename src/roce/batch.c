@@ -20,7 +20,7 @@ struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8
 	out->flow = qp->flow;
 	out->to_trains = qp->peer && qp->peer->facts.is_verbena;
 	out->qp = qp;
-	batch->receipts[batch->count - 1] = (struct vb_receipt){ .cookie = qp->cookie };
+	batch->completions[batch->count - 1] = (struct vb_tx_completion){ .cookie = qp->cookie };
 	return out;
 }
 
@@ -86,18 +86,18 @@ bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, struct vb
 	return length == 0;
 }
 
-/* ---- What a receipt tells ---------------------------------------------------------------------------------------- */
+/* ---- What a completion tells ------------------------------------------------------------------------------------- */
 
 void vb_batch_is_message(struct vb_batch *batch)
 {
 	assert(batch->count > 0);
-	batch->receipts[batch->count - 1].cookie |= VB_COOKIE_MESSAGE;
+	batch->completions[batch->count - 1].cookie |= VB_COOKIE_MESSAGE;
 }
 
 void vb_batch_is_response(struct vb_batch *batch)
 {
 	assert(batch->count > 0);
-	batch->receipts[batch->count - 1].cookie |= VB_COOKIE_RESPONSE;
+	batch->completions[batch->count - 1].cookie |= VB_COOKIE_RESPONSE;
 }
 
 void vb_batch_hand_out(struct vb_lane *lane, struct vb_batch *batch)
@@ -108,8 +108,8 @@ void vb_batch_hand_out(struct vb_lane *lane, struct vb_batch *batch)
 
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct vb_packet *packet = &batch->out[i].packet;
-		batch->receipts[i].cookie |= (uint64_t)packet->psn << VB_COOKIE_PSN_SHIFT | generation |
-					     (packet->payload_length ? VB_COOKIE_PAYLOAD : 0);
+		batch->completions[i].cookie |= (uint64_t)packet->psn << VB_COOKIE_PSN_SHIFT | generation |
+						(packet->payload_length ? VB_COOKIE_PAYLOAD : 0);
 		bytes += packet->payload_length;
 	}
 	vb_count(lane, VB_TX_PACKETS, batch->count);

@@ -14,7 +14,7 @@ void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, const voi
 bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, struct vb_qp *qp, struct vb_send_wqe *wqe,
 	uint32_t offset, uint32_t length);
 
-/* A receipt's cookie: bit 0 generation, 1 of an unreliable message, 2 has a READ response's bytes, 3 has bytes; 8-31
+/* A completion's cookie: bit 0 generation, 1 of an unreliable message, 2 has a READ response's bytes, 3 has bytes; 8-31
  * PSN. What is above is core/handed_out.c's. */
 enum { VB_COOKIE_MESSAGE = 2, VB_COOKIE_RESPONSE = 4, VB_COOKIE_PAYLOAD = 8, VB_COOKIE_PSN_SHIFT = 8 };
 

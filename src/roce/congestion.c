@@ -83,7 +83,7 @@ static void note_end(struct vb_qp *qp)
 	c->tally.algorithm = c->cc.algorithm;
 	c->tally.rate = c->cc.rate;
 	c->tally.window_bytes = c->cc.window_bytes;
-	c->tally.is_local = qp->neighbour != NULL;
+	c->tally.is_local = qp->local_peer != NULL;
 }
 
 void vb_congestion_end(struct vb_qp *qp)

@@ -16,7 +16,7 @@
 #define ECHO_PATIENCE   (100 * VB_MS) /* a receiver may have lost its core for a while */
 #define ANSWER_PATIENCE (150 * VB_MS) /* time for the question to be asked twice */
 
-/* ---- Who sends data -------------------------------------------------------------------------------------------- */
+/* ---- Who sends data ---------------------------------------------------------------------------------------------- */
 
 static bool has_window(const struct vb_qp *qp)
 {
@@ -58,7 +58,7 @@ void vb_echo_turn_to(struct vb_qp *qp, const struct vb_gid *gid, uint32_t qpn)
 		return;
 	vb_echo_give_up(qp);
 	if (qpn != VB_QPN_MULTICAST)
-		vb_peer_get(qp->lane, gid, slot, &peer); /* without memory for one it goes as to a stranger */
+		vb_peer_get(qp->lane, gid, slot, &peer); /* without memory for one it goes as to an unknown peer */
 	vb_flight_turn_to(qp, peer);
 	assert(qp->peer == peer);
 }
@@ -180,13 +180,13 @@ void vb_echo_on_timer(struct vb_qp *qp, vb_time now)
 		return;
 	}
 	if (is_asked)
-		vb_lane_set_peer(qp->lane, &qp->peer->gid, &(struct vb_peer_facts){ 0 }); /* a stranger, then */
+		vb_lane_set_peer(qp->lane, &qp->peer->gid, &(struct vb_peer_facts){ 0 }); /* an unknown peer, then */
 	vb_echo_give_up(qp);
 	if (echo->is_blocked)
 		resume(qp);
 }
 
-/* ---- Who receives it ------------------------------------------------------------------------------------------- */
+/* ---- Who receives it --------------------------------------------------------------------------------------------- */
 
 static void note_request(struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)
 {

@@ -9,7 +9,7 @@
 #include "roce/echo.h"
 #include "roce/peers.h"
 
-/* ---- Allowances ------------------------------------------------------------------------------------------------ */
+/* ---- Allowances -------------------------------------------------------------------------------------------------- */
 
 void vb_allowance_init(struct vb_allowance *allowance, uint64_t limit)
 {
@@ -95,7 +95,7 @@ void vb_allowance_check(const struct vb_allowance *allowance)
 		assert(vb_container_of(node, struct vb_qp, wait_link)->waits_in == &allowance->waiting);
 }
 
-/* ---- A QP's flight --------------------------------------------------------------------------------------------- */
+/* ---- A QP's flight ----------------------------------------------------------------------------------------------- */
 
 void vb_flight_stop(struct vb_qp *qp)
 {

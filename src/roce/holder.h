@@ -16,7 +16,7 @@ struct vb_outgoing {
 };
 
 /* Goes back to the engine when the port is done with a packet's bytes. */
-struct vb_receipt {
+struct vb_tx_completion {
 	uint64_t cookie; /* the engine's name for the packet */
 	int error;       /* the holder's: 0, or the positive errno of the send */
 };
@@ -28,7 +28,7 @@ struct vb_receipt {
 struct vb_batch {
 	unsigned count, iov_count;
 	struct vb_outgoing out[VB_BATCH_PACKETS];
-	struct vb_receipt receipts[VB_BATCH_PACKETS]; /* of out, without error */
+	struct vb_tx_completion completions[VB_BATCH_PACKETS]; /* of out, without error */
 	struct vb_iov iov[VB_BATCH_IOV];
 };
 

@@ -63,14 +63,13 @@ struct vb_lane_config {
 	/* Bytes that all QPs together may have under way to one slot of a peer of whom nothing is known; 0 = 65536.
 	 * VB_UNLIMITED: as many as they like, and nothing is kept of such a peer, nor do facts told of it later matter
 	 * to those who are connected. */
-	uint32_t stranger_allowance;
+	uint32_t unknown_peer_allowance;
 	struct vb_cc_config cc; /* of QPs that have no other */
 	/* Silence of a peer that has lost nothing before it is probed, about what a process waits for its core. Below
 	 * 1 ms: no more than of any other. */
 	vb_time patience;
-	bool tells_silence;    /* the holder hears of VB_EVENT_QP_SILENT */
-	bool meets_neighbours; /* the holder takes and answers vb_lane_next_wish; something is kept of each peer, then
-				*/
+	bool tells_silence;     /* the holder hears of VB_EVENT_QP_SILENT */
+	bool meets_local_peers; /* the holder takes and answers vb_lane_next_wish; something is kept of each then */
 
 	/* Where a NIC is not like a process behind sockets, too. */
 	uint32_t packet_overhead; /* bytes that a packet costs a window beside its payload; 0 = 256, VB_NONE, up to

@@ -7,16 +7,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define STRANGER_ALLOWANCE 65536
+#define UNKNOWN_PEER_ALLOWANCE 65536
 
 static uint64_t limit_towards(const struct vb_lane *lane, const struct vb_peer_facts *facts)
 {
 	if (facts->is_verbena && facts->receive_buffer)
 		return facts->receive_buffer / 2;
-	if (vb_roce_lane(lane)->config.stranger_allowance == VB_UNLIMITED)
+	if (vb_roce_lane(lane)->config.unknown_peer_allowance == VB_UNLIMITED)
 		return UINT64_MAX;
-	return vb_roce_lane(lane)->config.stranger_allowance ? vb_roce_lane(lane)->config.stranger_allowance
-							     : STRANGER_ALLOWANCE;
+	return vb_roce_lane(lane)->config.unknown_peer_allowance ? vb_roce_lane(lane)->config.unknown_peer_allowance
+								 : UNKNOWN_PEER_ALLOWANCE;
 }
 
 struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
@@ -38,12 +38,12 @@ static bool is_known(const struct vb_lane *lane, const struct vb_gid *gid, uint8
 {
 	const struct vb_peer *peer = vb_peer_find(lane, gid, slot);
 	return peer &&
-	       (peer->facts.is_verbena || peer->facts.is_asked || peer->facts.receive_buffer || peer->neighbour);
+	       (peer->facts.is_verbena || peer->facts.is_asked || peer->facts.receive_buffer || peer->local_peer);
 }
 
 static bool matters(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
-	return vb_roce_lane(lane)->config.stranger_allowance != VB_UNLIMITED || lane->meets_neighbours ||
+	return vb_roce_lane(lane)->config.unknown_peer_allowance != VB_UNLIMITED || lane->meets_local_peers ||
 	       is_known(lane, gid, 0) || is_known(lane, gid, slot);
 }
 

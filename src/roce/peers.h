@@ -5,7 +5,7 @@
 #include "core/peers.h"
 
 /* -ENOMEM. *peer is NULL where nothing is known of the address, and nobody bounds what may be under way to
- * strangers. */
+ * unknown peers. */
 int vb_peer_get(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot, struct vb_peer **peer);
 struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot); /* NULL: no memory */
 

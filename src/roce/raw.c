@@ -17,7 +17,7 @@ void vb_raw_schedule(struct vb_qp *qp)
 		vb_list_add_tail(&vb_roce_lane_of(qp)->raw_ready, &qp->ready_link);
 }
 
-/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 static void fail_send(struct vb_qp *qp, enum vb_wc_status status, enum vb_cause_kind cause, vb_time now)
 {
@@ -112,7 +112,7 @@ const struct vb_nic *vb_qp_nic(const struct vb_qp *qp)
 	return qp->pd->nic;
 }
 
-/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 void vb_raw_receive(struct vb_qp *qp, const uint8_t *frame, uint32_t length)
 {

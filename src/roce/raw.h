@@ -13,7 +13,7 @@
 #include "core/objects.h"
 #include "wire/frame.h"
 
-/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 struct vb_frame {
 	struct vb_qp *qp;
@@ -32,7 +32,7 @@ void vb_lane_frame_waits(const struct vb_frame *frame);
 /* The device that the QP belongs to. [any] */
 const struct vb_nic *vb_qp_nic(const struct vb_qp *qp);
 
-/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
 enum vb_rx_hash_field { /* ibv_rx_hash_fields */
 	VB_RX_HASH_SRC_IPV4 = 1,

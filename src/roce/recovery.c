@@ -229,7 +229,7 @@ void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now)
 void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
-	assert(qp->is_reliable && !qp->neighbour);
+	assert(qp->is_reliable && !qp->local_peer);
 	if (re->is_recovering)
 		return;
 	if (!vb_retry_use(qp, now))
@@ -274,7 +274,7 @@ static void on_ack_timeout(struct vb_qp *qp, vb_time now)
 void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
-	assert(qp->is_reliable && !qp->neighbour);
+	assert(qp->is_reliable && !qp->local_peer);
 	if (vb_requester_is_busy(qp) && rq->next_psn == rq->una_psn) {
 		/* gone back, and waiting for a window: nothing to be answered */
 		rq->progress_at = rq->quiet_since = now;

@@ -167,7 +167,7 @@ static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct 
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	const struct vb_requester *rq = &qp->requester;
 	const struct vb_opcode *row = vb_packet_row(last);
-	if (!qp->is_reliable || re->probed || rq->doomed || row->is_response ||
+	if (!qp->is_reliable || re->probed || rq->pending_error || row->is_response ||
 		(row->place != VB_FIRST && row->place != VB_MIDDLE) || rq->next_psn != rq->max_psn ||
 		last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
 		return NULL;
@@ -308,7 +308,7 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 
-	if (qp->neighbour)
+	if (qp->local_peer)
 		return false;
 	if (re->probe && vb_requester_may_send(qp) && emit_probe(qp, batch, now))
 		return true;

@@ -23,7 +23,7 @@ void vb_responses_reset(struct vb_qp *qp)
 	assert(vb_roce(qp)->responses.active_resources == 0);
 }
 
-/* ---- Checks ---------------------------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 /* First and Middle are full, Last is not empty, Only may be. 9.7.4.1.6. */
 bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet)
@@ -57,7 +57,7 @@ static enum vb_verdict judge(struct vb_qp *qp, const struct vb_packet *packet, u
 	return vb_execute(&qp->target, &request, before);
 }
 
-/* ---- Verdicts -------------------------------------------------------------------------------------------------- */
+/* ---- Verdicts ---------------------------------------------------------------------------------------------------- */
 
 static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint64_t before, vb_time now)
 {

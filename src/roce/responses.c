@@ -14,7 +14,7 @@
 #define ACK_AT_ONCE_PACKETS 4
 #define ACK_AT_ONCE_BYTES   4096
 
-/* ---- Acks ------------------------------------------------------------------------------------------------------ */
+/* ---- Acks -------------------------------------------------------------------------------------------------------- */
 
 /* 9.7.7.2.2, table 46. */
 static const uint16_t credit_count[31] = { 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512,
@@ -147,7 +147,7 @@ bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now
 	return true;
 }
 
-/* ---- Resources ------------------------------------------------------------------------------------------------- */
+/* ---- Resources --------------------------------------------------------------------------------------------------- */
 
 static void deactivate(struct vb_responses *rs, struct vb_resource *resource)
 {
@@ -298,7 +298,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 	vb_roce_schedule(qp);
 }
 
-/* ---- Responses ------------------------------------------------------------------------------------------------- */
+/* ---- Responses --------------------------------------------------------------------------------------------------- */
 
 static uint8_t read_response_opcode(bool is_first, bool is_last)
 {

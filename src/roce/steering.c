@@ -8,7 +8,7 @@
 #include "base/invariant.h"
 #include "roce/raw.h"
 
-/* ---- Spreading -------------------------------------------------------------------------------------------------- */
+/* ---- Spreading --------------------------------------------------------------------------------------------------- */
 
 struct vb_spread_table {
 	struct vb_spread spread;
@@ -81,7 +81,7 @@ uint32_t vb_toeplitz(const struct vb_spread *spread, const struct vb_frame_heade
 	return hash;
 }
 
-/* ---- Flows ------------------------------------------------------------------------------------------------------ */
+/* ---- Flows ------------------------------------------------------------------------------------------------------- */
 
 void vb_steering_init(struct vb_steering *steering, struct vb_lane *lane)
 {

@@ -10,7 +10,7 @@
 #include "roce/roce.h"
 #include "roce/ud.h"
 
-/* ---- A QP ------------------------------------------------------------------------------------------------------ */
+/* ---- A QP -------------------------------------------------------------------------------------------------------- */
 
 int vb_roce_qp_init(struct vb_qp *qp)
 {
@@ -102,7 +102,7 @@ bool vb_roce_is_quiet(const struct vb_qp *qp)
 	       vb_roce(qp)->congestion.timer.index < 0 && !atomic_load(&qp->doorbell_rung);
 }
 
-/* ---- Rows of struct vb_transport ------------------------------------------------------------------------------- */
+/* ---- Rows of struct vb_transport --------------------------------------------------------------------------------- */
 
 void vb_roce_cut(struct vb_qp *qp, struct vb_send_wqe *wqe)
 {
@@ -163,11 +163,11 @@ void vb_roce_check(const struct vb_qp *qp)
 	vb_responses_check(qp);
 	vb_flight_check(qp);
 	vb_congestion_check(qp);
-	if (qp->neighbour)
+	if (qp->local_peer)
 		assert(vb_roce(qp)->flight.out == 0 && vb_roce(qp)->flight.in == 0);
 }
 
-/* ---- A lane ---------------------------------------------------------------------------------------------------- */
+/* ---- A lane ------------------------------------------------------------------------------------------------------ */
 
 void vb_roce_lane_init(struct vb_roce_lane *roce)
 {

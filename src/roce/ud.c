@@ -25,7 +25,7 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 	/* Once: a datagram that is posted meanwhile has not been looked at. */
 	const uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_acquire);
-	if (vb_state(qp) != VB_QPS_RTS || rq->doomed || qp->transport->divert(qp, tail) || rq->cursor == tail)
+	if (vb_state(qp) != VB_QPS_RTS || rq->pending_error || qp->transport->divert(qp, tail) || rq->cursor == tail)
 		return false;
 	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 	uint8_t opcode = wqe->opcode == VB_WR_SEND_WITH_IMM ? VB_UD_SEND_ONLY_IMM : VB_UD_SEND_ONLY;

@@ -346,7 +346,7 @@ VB_HOOK ssize_t __recvfrom_chk(
 	return recvfrom(fd, buf, size, flags, from, length);
 }
 
-/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 VB_HOOK ssize_t sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *to, socklen_t length)
 {

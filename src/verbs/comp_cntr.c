@@ -65,10 +65,10 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 		return EINVAL;
 	if (attr->op_mask & ~(uint32_t)VB_COUNTED_MASK)
 		return ENOTSUP;
-	int err = vb_driver_lock(qp->driver);
+	int err = vb_host_lane_lock(qp->host_lane);
 	if (err)
 		return -err;
-	atomic_fetch_or(&object_of(counter)->lanes, vb_driver_bit(qp->driver));
+	atomic_fetch_or(&object_of(counter)->lanes, vb_host_lane_bit(qp->host_lane));
 	err = vb_qp_count_work(qp->qp, &object_of(counter)->work, attr->op_mask);
 	for (int kind = 0; !err && kind < VB_COUNTED_KINDS; kind++) {
 		if (attr->op_mask >> kind & 1) {
@@ -76,7 +76,7 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 			vb_users_add(&object_of(counter)->attached, 1);
 		}
 	}
-	vb_driver_unlock(qp->driver);
+	vb_host_lane_unlock(qp->host_lane);
 	return -err;
 }
 

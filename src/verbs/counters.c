@@ -15,7 +15,7 @@ struct ibv_counters *vb_counters_ops_create(struct ibv_context *context, struct 
 	if (!counters)
 		return vb_fail(ENOMEM);
 	counters->ibv.context = context;
-	counters->driver = vb_driver_of(context);
+	counters->host_lane = vb_host_lane_of(context);
 	pthread_mutex_init(&counters->mutex, NULL);
 	vb_object_add(context, OBJECT_COUNTERS, &counters->link);
 	return &counters->ibv;
@@ -57,11 +57,11 @@ int vb_counters_ops_read(struct ibv_counters *ibv, uint64_t *values, uint32_t co
 	struct counters_object *counters = vb_counters_of(ibv);
 	if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED)
 		return EOPNOTSUPP;
-	int err = vb_driver_lock(counters->driver);
+	int err = vb_host_lane_lock(counters->host_lane);
 	if (err)
 		return -err;
 	const struct vb_flow_tally tally = counters->tally;
-	vb_driver_unlock(counters->driver);
+	vb_host_lane_unlock(counters->host_lane);
 	pthread_mutex_lock(&counters->mutex);
 	for (unsigned i = 0; !err && i < counters->point_count; i++)
 		if (counters->points[i].index >= count)

@@ -11,20 +11,20 @@ static void count_channel_use(struct ibv_comp_channel *channel, int change)
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-void vb_cq_add_lane(struct cq_object *cq, struct vb_driver *driver)
+void vb_cq_add_lane(struct cq_object *cq, struct vb_host_lane *host_lane)
 {
-	unsigned lane = vb_driver_bit(driver);
+	unsigned lane = vb_host_lane_bit(host_lane);
 	atomic_fetch_or(&cq->lanes, lane);
 	if (cq->ibv.channel)
 		atomic_fetch_or(&((struct channel_object *)cq->ibv.channel)->lanes, lane);
 	if (cq->keeps_time)
-		vb_driver_keep_time(driver);
+		vb_host_lane_keep_time(host_lane);
 }
 
-static struct vb_driver *driver_for(struct ibv_context *context, const struct ibv_pd *parent_domain)
+static struct vb_host_lane *host_lane_for(struct ibv_context *context, const struct ibv_pd *parent_domain)
 {
 	const struct td_object *td = parent_domain ? ((const struct pd_object *)parent_domain)->td : NULL;
-	return td ? td->driver : vb_device_driver_of_caller(vb_host_of(context));
+	return td ? td->host_lane : vb_device_host_lane_of_caller(vb_host_of(context));
 }
 
 static struct cq_object *cq_create(struct ibv_context *context, const struct vb_cq_config *wanted, void *cq_context,
@@ -43,7 +43,7 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 	cq->parent_domain = parent_domain;
 	struct vb_cq_config config = *wanted;
 	config.user = cq;
-	cq->driver = driver_for(context, parent_domain);
+	cq->host_lane = host_lane_for(context, parent_domain);
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = cq_context;
@@ -113,7 +113,7 @@ struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq
 /* At least one lane, so that its mutex is always among those taken. */
 static unsigned lanes_of(const struct cq_object *cq)
 {
-	return atomic_load(&cq->lanes) | vb_driver_bit(cq->driver);
+	return atomic_load(&cq->lanes) | vb_host_lane_bit(cq->host_lane);
 }
 
 VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)

@@ -8,7 +8,7 @@
 static void drive(const struct cq_object *cq)
 {
 	unsigned lanes = atomic_load_explicit(&cq->lanes, memory_order_relaxed);
-	vb_device_drive(vb_host_of(cq->ibv.context), lanes ? lanes : vb_driver_bit(cq->driver));
+	vb_device_drive(vb_host_of(cq->ibv.context), lanes ? lanes : vb_host_lane_bit(cq->host_lane));
 }
 
 int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n)

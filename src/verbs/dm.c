@@ -1,7 +1,7 @@
 /* Device memory. A software device has none of its own, so it is memory of the process. It is as close to the engine as
  * any other.
  * Holds: a piece outlives the regions registered on it, and has pages of its own. Pieces of SHARED_MIN bytes and more
- * are in a file from the start, which neighbours map (host/peers/segments.h).
+ * are in a file from the start, which local peers map (host/peers/segments.h).
  * Fork: the parent's small pieces are private copies in the child. Large and exported pieces are shared. New pieces are
  * the child's own. None of this needs the device. */
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void share(struct dm_object *dm)
 		return;
 	}
 	keep_file(dm, file);
-	dm->segment = vb_host_share_memory(vb_driver_of(dm->ibv.context), dm->bytes, dm->rounded, file);
+	dm->segment = vb_host_share_memory(vb_host_lane_of(dm->ibv.context), dm->bytes, dm->rounded, file);
 }
 
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
@@ -132,7 +132,7 @@ int vb_dm_ops_free(struct ibv_dm *ibv)
 		return EBUSY;
 	if (!vb_is_forked(ibv->context)) {
 		vb_object_remove(ibv->context, &dm->link);
-		vb_host_unshare_memory(vb_driver_of(ibv->context), dm->segment);
+		vb_host_unshare_memory(vb_host_lane_of(ibv->context), dm->segment);
 	}
 	atomic_fetch_sub(&vb_context_of(ibv->context)->dm_bytes, dm->length);
 	munmap(dm->mapping, dm->mapping_length);

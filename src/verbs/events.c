@@ -186,7 +186,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq,
 		errno = vb_device_has_lost_descriptors(vb_host_of(ibv->context)) ? EBADF : EINTR;
 		return -1;
 	}
-	vb_driver_notified();
+	vb_host_lane_notified();
 	*cq = ibv_cq_ex_to_cq(&found->ibv);
 	*cq_context = found->ibv.cq_context;
 	return 0;

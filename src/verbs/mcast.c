@@ -20,16 +20,16 @@ static int attach(struct qp_object *qp, const struct vb_gid *group)
 	if (!groups)
 		return ENOMEM;
 	qp->groups = groups;
-	int err = vb_device_join(qp->host, qp->driver, group);
+	int err = vb_device_join(qp->host, qp->host_lane, group);
 	if (err)
 		return -err;
-	err = vb_driver_lock(qp->driver);
+	err = vb_host_lane_lock(qp->host_lane);
 	if (!err) {
 		err = vb_qp_attach_mcast(qp->qp, group);
-		vb_driver_unlock(qp->driver);
+		vb_host_lane_unlock(qp->host_lane);
 	}
 	if (err) {
-		vb_device_leave(qp->host, qp->driver, group);
+		vb_device_leave(qp->host, qp->host_lane, group);
 		return -err;
 	}
 	groups[qp->group_count++] = *group;
@@ -41,22 +41,22 @@ static int detach(struct qp_object *qp, const struct vb_gid *group)
 	int index = group_find(qp, group);
 	if (index < 0)
 		return EINVAL;
-	int err = vb_driver_lock(qp->driver);
+	int err = vb_host_lane_lock(qp->host_lane);
 	if (err)
 		return -err;
 	err = vb_qp_detach_mcast(qp->qp, group);
-	vb_driver_unlock(qp->driver);
+	vb_host_lane_unlock(qp->host_lane);
 	if (err)
 		return -err;
 	struct vb_gid gone = *group; /* may lie in the table */
 	qp->groups[index] = qp->groups[--qp->group_count];
-	vb_device_leave(qp->host, qp->driver, &gone);
+	vb_device_leave(qp->host, qp->host_lane, &gone);
 	return 0;
 }
 
 typedef int change(struct qp_object *qp, const struct vb_gid *group);
 
-/* Joining may block, so the list has the context's mutex rather than the driver's. */
+/* Joining may block, so the list has the context's mutex rather than the host lane's. */
 static int change_group(struct ibv_qp *ibv, const union ibv_gid *gid, change *change_it)
 {
 	struct vb_gid group = vb_gid_plain(gid);

@@ -101,10 +101,10 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, 
 	if (err)
 		return vb_fail(err);
 	if (!config.kind)
-		config.segment = vb_host_back_registered(vb_driver_of(pd->context), addr, length);
+		config.segment = vb_host_back_registered(vb_host_lane_of(pd->context), addr, length);
 	struct mr_object *mr = vb_mr_object_create(pd, &config, addr);
 	if (!mr)
-		vb_host_leave_registered(vb_driver_of(pd->context), config.segment);
+		vb_host_leave_registered(vb_host_lane_of(pd->context), config.segment);
 	return mr ? &mr->ibv : NULL;
 }
 
@@ -250,7 +250,7 @@ static int rereg_locked(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *
 		return is_restored ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
 	}
 	if (config.segment != mr->config.segment)
-		vb_host_leave_registered(vb_driver_of(ibv->context), mr->config.segment);
+		vb_host_leave_registered(vb_host_lane_of(ibv->context), mr->config.segment);
 	mr->config = config;
 	ibv->addr = config.memory;
 	ibv->length = config.length;
@@ -289,7 +289,7 @@ VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 	if (mr->dm)
 		vb_users_add(&mr->dm->regions, -1);
 	else
-		vb_host_leave_registered(vb_driver_of(ibv->context), mr->config.segment);
+		vb_host_leave_registered(vb_host_lane_of(ibv->context), mr->config.segment);
 	if (mr->dmah)
 		vb_users_add(&mr->dmah->regions, -1);
 	if (mr->mapping)

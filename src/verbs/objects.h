@@ -7,7 +7,7 @@
  *
  * Holds: the engine's "user" of a CQ, SRQ or QP is its object here, and an object's context never changes. Objects are
  * linked into their context, so that ibv_close_device finds those that a program left behind.
- * Locks, in the order in which they may be taken: the driver's mutex (host), an event queue's, an object's own.
+ * Locks, in the order in which they may be taken: the host lane's mutex (host), an event queue's, an object's own.
  * Not here: protocol of any kind (engine/), threads and sockets (host/). */
 #ifndef VB_VERBS_OBJECTS_H
 #define VB_VERBS_OBJECTS_H
@@ -106,7 +106,7 @@ struct context_object {
 	struct device_object *device;
 	struct event_queue async;
 	pthread_mutex_t objects_lock;
-	/* Held while a region is closed for a change, or device memory changes its pages. Before the driver's mutex. */
+	/* Held while a region is closed for a change, or device memory changes its pages. Before the lane's mutex. */
 	pthread_mutex_t rereg_lock;
 	struct vb_list objects[OBJECT_KINDS];
 	struct vb_list domains;  /* of struct xrc_domain, under verbs.context.mutex */
@@ -124,9 +124,9 @@ static inline struct vb_device *vb_host_of(struct ibv_context *context)
 }
 
 /* The first lane, which has the objects that only one lane may have. */
-static inline struct vb_driver *vb_driver_of(struct ibv_context *context)
+static inline struct vb_host_lane *vb_host_lane_of(struct ibv_context *context)
 {
-	return vb_device_driver(vb_host_of(context));
+	return vb_device_host_lane(vb_host_of(context));
 }
 
 /* True in a forked child, if its parent opened the device. Nothing of it may be used then, and no lock waited for. */
@@ -161,8 +161,8 @@ static inline void vb_users_add(atomic_uint *users, int change)
 struct td_object {
 	struct ibv_td ibv;
 	struct vb_list link;
-	struct vb_driver *driver; /* of objects made in it */
-	atomic_uint users;        /* parent domains */
+	struct vb_host_lane *host_lane; /* of objects made in it */
+	atomic_uint users;              /* parent domains */
 };
 
 /* A protection domain, or a parent domain: another name of one, with a thread domain and the program's allocators. */
@@ -208,7 +208,7 @@ struct dm_object {
 	struct vb_lock lock; /* held while the CPU writes, and while the pages are exchanged */
 	int file;            /* of large pieces, and of exported ones: has their pages; else -1 */
 	unsigned losses;     /* vb_host_losses() before file was made */
-	uint32_t segment;    /* the number by which neighbours know it, or 0 */
+	uint32_t segment;    /* the number by which local peers know it, or 0 */
 };
 
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
@@ -282,8 +282,8 @@ struct cq_object {
 	struct ibv_cq_ex ibv;
 	struct vb_list link;
 	struct vb_cq *cq;
-	struct vb_driver *driver; /* of its QPs that are in no thread domain */
-	atomic_uint lanes;        /* of the QPs that it has and had: polling drives these */
+	struct vb_host_lane *host_lane; /* of its QPs that are in no thread domain */
+	atomic_uint lanes;              /* of the QPs that it has and had: polling drives these */
 	bool keeps_time;
 	atomic_uint named_by; /* QPs that were made with it; with tags, they complete elsewhere */
 
@@ -308,7 +308,7 @@ static inline struct cq_object *vb_cq_of(struct ibv_cq *cq)
 }
 
 /* From now on, polling cq drives that lane, too. */
-void vb_cq_add_lane(struct cq_object *cq, struct vb_driver *driver);
+void vb_cq_add_lane(struct cq_object *cq, struct vb_host_lane *host_lane);
 int vb_cq_ops_req_notify(struct ibv_cq *cq, int solicited_only);
 struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 /* cq_ex.c: fills in the pollers and readers of a CQ. */
@@ -380,7 +380,7 @@ struct qp_object {
 	struct vb_list link;
 	struct vb_qp *qp;
 	struct vb_device *host;
-	struct vb_driver *driver;
+	struct vb_host_lane *host_lane;
 	struct wr_builder *builder; /* NULL without send_ops_flags */
 	bool is_programs_memory;    /* see vb_pd_alloc */
 	uint32_t async_delivered;
@@ -391,7 +391,7 @@ struct qp_object {
 	struct vb_gid *groups;          /* multicast groups attached, under the context's mutex */
 	unsigned group_count;
 
-	/* A receiving XRC QP may have several handles (ibv_open_qp). Under the driver's mutex: */
+	/* A receiving XRC QP may have several handles (ibv_open_qp). Under the host lane's mutex: */
 	struct qp_object *owner;    /* the handle that made the engine's QP; most QPs are their own */
 	struct vb_list opened;      /* owner: the other handles */
 	struct vb_list opened_link; /* in the owner's list */
@@ -408,7 +408,7 @@ struct ibv_qp *vb_qp_ops_create_ex(struct ibv_context *context, struct ibv_qp_in
 struct ibv_qp *vb_qp_ops_open(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 /* xrc.c: a new object becomes its own owner. xrcd is NULL if it is in no domain. */
 void vb_qp_own(struct qp_object *qp, struct xrcd_object *xrcd);
-/* qp is being destroyed. True: it was the last handle, so the engine's QP goes. With the driver's mutex held. */
+/* qp is being destroyed. True: it was the last handle, so the engine's QP goes. With the host lane's mutex held. */
 bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner);
 /* qp_ex.c: the ibv_wr_* operations. 0 or errno. */
 int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
@@ -425,8 +425,8 @@ void vb_qp_leave_groups(struct qp_object *qp);
 struct counters_object {
 	struct ibv_counters ibv;
 	struct vb_list link;
-	struct vb_driver *driver;
-	struct vb_flow_tally tally; /* under the driver's mutex */
+	struct vb_host_lane *host_lane;
+	struct vb_flow_tally tally; /* under the host lane's mutex */
 	pthread_mutex_t mutex;
 	unsigned flows; /* count into it */
 	unsigned point_count;
@@ -478,7 +478,7 @@ struct ibv_rwq_ind_table *vb_ind_table_ops_create(
 int vb_ind_table_ops_destroy(struct ibv_rwq_ind_table *table);
 /* Checks attr of a raw packet QP: 0 or errno. */
 int vb_raw_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
-/* Has qp, which was just made, spread its frames as attr asks. With the driver's mutex held; 0 or -errno. */
+/* Has qp, which was just made, spread its frames as attr asks. With the host lane's mutex held; 0 or -errno. */
 int vb_raw_spread(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr);
 
 /* post.c */

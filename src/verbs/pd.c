@@ -119,7 +119,7 @@ struct ibv_td *vb_td_ops_alloc(struct ibv_context *context, struct ibv_td_init_a
 	if (!td)
 		return vb_fail(ENOMEM);
 	td->ibv.context = context;
-	td->driver = vb_device_driver_of_domain(vb_host_of(context));
+	td->host_lane = vb_device_host_lane_of_domain(vb_host_of(context));
 	vb_object_add(context, OBJECT_TD, &td->link);
 	return &td->ibv;
 }

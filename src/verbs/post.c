@@ -116,7 +116,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 			break;
 		}
 	}
-	vb_driver_end_post(qp->driver, qp->qp);
+	vb_host_lane_end_post(qp->host_lane, qp->qp);
 	return err;
 }
 
@@ -143,7 +143,7 @@ int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind 
 		return err;
 	}
 	mw->rkey = rkey;
-	vb_driver_kick(qp->driver);
+	vb_host_lane_kick(qp->host_lane);
 	return 0;
 }
 
@@ -179,7 +179,7 @@ int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_r
 	int err = post_receives(qp->qp, false, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
 	/* A QP in the error state flushes what is posted to it, and only its lane can do that. */
 	if (vb_qp_state(qp->qp) == VB_QPS_ERR)
-		vb_driver_kick(qp->driver);
+		vb_host_lane_kick(qp->host_lane);
 	return err;
 }
 

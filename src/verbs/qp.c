@@ -78,16 +78,16 @@ static int create_in_lane(struct qp_object *qp, const struct ibv_qp_init_attr_ex
 		.signal_all = attr->sq_sig_all != 0,
 		.user = qp,
 	};
-	int err = vb_driver_lock(qp->driver);
+	int err = vb_host_lane_lock(qp->host_lane);
 	if (err)
 		return err;
-	err = vb_qp_create(vb_driver_lane(qp->driver), config, &qp->qp);
+	err = vb_qp_create(vb_host_lane_lane(qp->host_lane), config, &qp->qp);
 	if (!err && attr->rwq_ind_tbl) {
 		err = vb_raw_spread(qp, attr);
 		if (err)
 			vb_qp_destroy(qp->qp);
 	}
-	vb_driver_unlock(qp->driver);
+	vb_host_lane_unlock(qp->host_lane);
 	return err;
 }
 
@@ -99,35 +99,35 @@ static bool is_at_home(const struct ibv_qp_init_attr_ex *attr)
 	       (attr->srq && ((struct srq_object *)attr->srq)->has_tags);
 }
 
-static struct vb_driver *driver_for(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+static struct vb_host_lane *host_lane_for(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct td_object *td = attr->pd ? ((struct pd_object *)attr->pd)->td : NULL;
 	if (is_at_home(attr) || (!td && !attr->send_cq))
-		return vb_driver_of(context);
-	return td ? td->driver : vb_cq_of(attr->send_cq)->driver;
+		return vb_host_lane_of(context);
+	return td ? td->host_lane : vb_cq_of(attr->send_cq)->host_lane;
 }
 
-static void add_lanes(const struct ibv_qp *ibv, struct vb_driver *driver)
+static void add_lanes(const struct ibv_qp *ibv, struct vb_host_lane *host_lane)
 {
 	if (ibv->send_cq)
-		vb_cq_add_lane(vb_cq_of(ibv->send_cq), driver);
+		vb_cq_add_lane(vb_cq_of(ibv->send_cq), host_lane);
 	if (ibv->recv_cq)
-		vb_cq_add_lane(vb_cq_of(ibv->recv_cq), driver);
+		vb_cq_add_lane(vb_cq_of(ibv->recv_cq), host_lane);
 }
 
 /* Makes the QP in its lane or, if that has no number left, in another. */
 static int create(struct qp_object *qp, const struct ibv_qp_init_attr_ex *attr, struct vb_qp_config *config)
 {
-	struct vb_driver *wanted = qp->driver;
+	struct vb_host_lane *wanted = qp->host_lane;
 	int err = create_in_lane(qp, attr, config);
 	while (err == -ENOSPC && !is_at_home(attr)) {
-		qp->driver = vb_device_driver_after(qp->host, qp->driver);
-		if (qp->driver == wanted)
+		qp->host_lane = vb_device_host_lane_after(qp->host, qp->host_lane);
+		if (qp->host_lane == wanted)
 			break;
 		err = create_in_lane(qp, attr, config);
 	}
 	if (!err)
-		add_lanes(&qp->ibv, qp->driver);
+		add_lanes(&qp->ibv, qp->host_lane);
 	return err == -ENOSPC ? -ENOMEM : err;
 }
 
@@ -169,7 +169,7 @@ static struct qp_object *make_object(struct ibv_context *context, const struct i
 	pthread_cond_init(&ibv->cond, NULL);
 	qp->is_programs_memory = is_programs;
 	qp->host = vb_host_of(context);
-	qp->driver = driver_for(context, attr);
+	qp->host_lane = host_lane_for(context, attr);
 	vb_qp_own(qp, attr->qp_type == IBV_QPT_XRC_RECV ? (struct xrcd_object *)attr->xrcd : NULL);
 	return qp;
 }
@@ -279,18 +279,18 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 	struct qp_object *qp = vb_qp_of(ibv);
 	if (qp->group_count || atomic_load(&qp->flows))
 		return EBUSY;
-	int err = -vb_driver_lock(qp->driver);
+	int err = -vb_host_lane_lock(qp->host_lane);
 	if (err)
 		return err;
 	struct qp_object *owner;
-	vb_driver_settle(qp->driver);
+	vb_host_lane_settle(qp->host_lane);
 	bool is_last = vb_qp_disown(qp, &owner);
 	if (is_last) {
-		vb_driver_note_end(qp->driver, qp->qp);
+		vb_host_lane_note_end(qp->host_lane, qp->qp);
 		vb_qp_destroy(qp->qp);
 	}
 	vb_object_remove(ibv->context, &qp->link);
-	vb_driver_unlock(qp->driver);
+	vb_host_lane_unlock(qp->host_lane);
 	vb_qp_events_finish(qp);
 	if (is_last && owner != qp)
 		free_object(owner);

@@ -91,19 +91,19 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 		err = translate_attr(ibv->context, attr, mask, &wanted);
 	if (err)
 		return err;
-	err = vb_driver_lock(qp->driver);
+	err = vb_host_lane_lock(qp->host_lane);
 	if (err)
 		return -err;
 	if ((mask & IBV_QP_STATE) && ends_sending(wanted.state))
-		vb_driver_settle(qp->driver);
+		vb_host_lane_settle(qp->host_lane);
 	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RTR && (mask & IBV_QP_DEST_QPN))
-		vb_driver_catch_up(qp->driver, wanted.dest_qpn);
+		vb_host_lane_catch_up(qp->host_lane, wanted.dest_qpn);
 	err = vb_qp_modify(qp->qp, &wanted, (uint32_t)mask, vb_host_now());
 	if (!err && (mask & IBV_QP_AV))
-		vb_device_discover(qp->host, vb_driver_bit(qp->driver), &wanted.av);
+		vb_device_discover(qp->host, vb_host_lane_bit(qp->host_lane), &wanted.av);
 	if (!err && (mask & IBV_QP_STATE))
 		ibv->state = (enum ibv_qp_state)wanted.state;
-	vb_driver_unlock(qp->driver);
+	vb_host_lane_unlock(qp->host_lane);
 	return -err;
 }
 
@@ -140,13 +140,13 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mas
 	struct qp_object *qp = vb_qp_of(ibv);
 	struct vb_qp_attr now;
 	struct vb_qp_config config;
-	int err = vb_driver_lock(qp->driver);
+	int err = vb_host_lane_lock(qp->host_lane);
 	if (err)
 		return -err;
 	vb_qp_query(qp->qp, &now, &config);
 	if (mask & IBV_QP_STATE)
 		ibv->state = (enum ibv_qp_state)now.state;
-	vb_driver_unlock(qp->driver);
+	vb_host_lane_unlock(qp->host_lane);
 
 	struct ibv_qp_cap cap = {
 		.max_send_wr = config.max_send_wr,

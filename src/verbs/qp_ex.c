@@ -52,7 +52,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 	if (error)
 		vb_sq_end(qp->qp, false);
 	else
-		vb_driver_end_post(qp->driver, qp->qp);
+		vb_host_lane_end_post(qp->host_lane, qp->qp);
 	return error;
 }
 

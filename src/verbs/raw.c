@@ -83,11 +83,11 @@ static int create_queue(struct wq_object *wq, struct ibv_wq_init_attr *attr)
 		.max_recv_sge = attr->max_sge,
 		.user = queue,
 	};
-	int err = vb_driver_lock(queue->driver);
+	int err = vb_host_lane_lock(queue->host_lane);
 	if (err)
 		return err;
-	err = vb_qp_create(vb_driver_lane(queue->driver), &config, &queue->qp);
-	vb_driver_unlock(queue->driver);
+	err = vb_qp_create(vb_host_lane_lane(queue->host_lane), &config, &queue->qp);
+	vb_host_lane_unlock(queue->host_lane);
 	if (!err) {
 		attr->max_wr = config.max_recv_wr;
 		attr->max_sge = config.max_recv_sge;
@@ -108,7 +108,7 @@ struct ibv_wq *vb_wq_ops_create(struct ibv_context *context, struct ibv_wq_init_
 	wq->queue.ibv.context = context;
 	wq->queue.ibv.qp_type = IBV_QPT_RAW_PACKET;
 	wq->queue.host = vb_host_of(context);
-	wq->queue.driver = vb_driver_of(context);
+	wq->queue.host_lane = vb_host_lane_of(context);
 	wq->queue.wq = wq;
 	err = -create_queue(wq, attr);
 	if (err) {
@@ -178,7 +178,7 @@ int vb_wq_ops_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 		return EINVAL;
 	if ((mask & IBV_WQ_ATTR_FLAGS) && (attr->flags & attr->flags_mask))
 		return EOPNOTSUPP;
-	int err = vb_driver_lock(wq->queue.driver);
+	int err = vb_host_lane_lock(wq->queue.host_lane);
 	if (err)
 		return -err;
 	if ((mask & IBV_WQ_ATTR_CURR_STATE) && attr->curr_wq_state != wq_state(wq))
@@ -186,7 +186,7 @@ int vb_wq_ops_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 	else if (mask & IBV_WQ_ATTR_STATE)
 		err = move_wq(wq, attr->wq_state);
 	ibv->state = wq_state(wq);
-	vb_driver_unlock(wq->queue.driver);
+	vb_host_lane_unlock(wq->queue.host_lane);
 	return -err;
 }
 
@@ -195,11 +195,11 @@ int vb_wq_ops_destroy(struct ibv_wq *ibv)
 	struct wq_object *wq = (struct wq_object *)ibv;
 	if (atomic_load(&wq->tables))
 		return EBUSY;
-	int err = -vb_driver_lock(vb_driver_of(ibv->context));
+	int err = -vb_host_lane_lock(vb_host_lane_of(ibv->context));
 	if (err)
 		return err;
 	vb_qp_destroy(wq->queue.qp);
-	vb_driver_unlock(wq->queue.driver);
+	vb_host_lane_unlock(wq->queue.host_lane);
 	vb_object_remove(ibv->context, &wq->link);
 	vb_wq_events_finish(wq);
 	vb_pd_hold(ibv->pd, -1);

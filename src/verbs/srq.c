@@ -43,7 +43,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	srq->xrcd = xrcd;
 	srq->has_tags = max_tags > 0;
 	if (cq)
-		vb_cq_add_lane(cq, vb_driver_of(pd->context));
+		vb_cq_add_lane(cq, vb_host_lane_of(pd->context));
 	if (xrcd)
 		vb_users_add(&xrcd->users, 1);
 	vb_pd_hold(pd, 1);
@@ -131,7 +131,8 @@ static int post_op(struct srq_object *srq, struct ibv_ops_wr *wr)
 	struct vb_tag_op op;
 	int err = translate_op(wr, &op);
 	if (!err)
-		err = -vb_srq_tag_op(vb_driver_lane(vb_driver_of(srq->ibv.context)), srq->srq, &op, vb_host_now());
+		err = -vb_srq_tag_op(
+			vb_host_lane_lane(vb_host_lane_of(srq->ibv.context)), srq->srq, &op, vb_host_now());
 	if (!err && wr->opcode == IBV_WR_TAG_ADD)
 		wr->tm.handle = op.handle;
 	return err;
@@ -139,8 +140,8 @@ static int post_op(struct srq_object *srq, struct ibv_ops_wr *wr)
 
 int vb_srq_ops_post_ops(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
-	struct vb_driver *driver = vb_driver_of(ibv->context);
-	int err = -vb_driver_lock(driver);
+	struct vb_host_lane *host_lane = vb_host_lane_of(ibv->context);
+	int err = -vb_host_lane_lock(host_lane);
 	if (err) {
 		*bad_wr = wr;
 		return err;
@@ -152,7 +153,7 @@ int vb_srq_ops_post_ops(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_o
 			break;
 		}
 	}
-	vb_driver_unlock(driver);
+	vb_host_lane_unlock(host_lane);
 	return err;
 }
 
@@ -172,7 +173,7 @@ VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int
 	if (!err && (mask & IBV_SRQ_LIMIT))
 		err = vb_srq_set_limit(srq->srq, attr->srq_limit);
 	/* There may already be fewer receives than the limit: the lane raises the event. */
-	vb_driver_kick(vb_driver_of(ibv->context));
+	vb_host_lane_kick(vb_host_lane_of(ibv->context));
 	return -err;
 }
 

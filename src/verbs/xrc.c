@@ -135,8 +135,8 @@ int vb_xrcd_ops_close(struct ibv_xrcd *ibv)
 
 /* ---- Receiving QPs ----------------------------------------------------------------------------------------------- */
 
-/* The handle that created the QP, found through any handle that is open on it. The caller holds the driver's mutex, so
- * no handle is closed meanwhile. */
+/* The handle that created the QP, found through any handle that is open on it. The caller holds the host lane's mutex,
+ * so no handle is closed meanwhile. */
 static struct qp_object *find_qp(struct context_object *context, const struct ibv_qp_open_attr *attr)
 {
 	const struct xrc_domain *domain = ((struct xrcd_object *)attr->xrcd)->domain;
@@ -164,7 +164,7 @@ static struct qp_object *make_handle(struct ibv_context *context, const struct i
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	qp->host = vb_host_of(context);
-	qp->driver = vb_driver_of(context);
+	qp->host_lane = vb_host_lane_of(context);
 	vb_qp_own(qp, (struct xrcd_object *)attr->xrcd);
 	return qp;
 }
@@ -177,7 +177,7 @@ struct ibv_qp *vb_qp_ops_open(struct ibv_context *context, struct ibv_qp_open_at
 	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV || !attr->xrcd ||
 		attr->xrcd->context != context)
 		return vb_fail(EINVAL);
-	int err = -vb_driver_lock(vb_driver_of(context));
+	int err = -vb_host_lane_lock(vb_host_lane_of(context));
 	if (err)
 		return vb_fail(err);
 	struct qp_object *owner = find_qp(vb_context_of(context), attr);
@@ -189,7 +189,7 @@ struct ibv_qp *vb_qp_ops_open(struct ibv_context *context, struct ibv_qp_open_at
 		vb_list_add_tail(&owner->opened, &qp->opened_link);
 		vb_object_add(context, OBJECT_QP, &qp->link);
 	}
-	vb_driver_unlock(vb_driver_of(context));
+	vb_host_lane_unlock(vb_host_lane_of(context));
 	return qp ? &qp->ibv : vb_fail(owner ? ENOMEM : EINVAL);
 }
 

@@ -199,7 +199,7 @@ static const struct field *find_fields(unsigned kind)
 	return kind < sizeof(fields_of) / sizeof(fields_of[0]) ? fields_of[kind] : NULL;
 }
 
-/* ---- Fields ----------------------------------------------------------------------------------------------------- */
+/* ---- Fields ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t read_number(const uint8_t *body, const struct field *field)
 {
@@ -258,7 +258,7 @@ static void write_field(uint8_t *body, const struct vb_cm_message *message, cons
 		write_number(body, field, load_member(message, field) >> field->shift);
 }
 
-/* ---- Messages --------------------------------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 /* ECE's options travel in the MAD's header; other messages have nothing there. */
 static uint32_t *ece_options(struct vb_cm_message *message)
@@ -312,7 +312,7 @@ void vb_cm_encode(const struct vb_cm_message *message, uint8_t mad[VB_MAD_LENGTH
 		write_field(mad + VB_MAD_HEADER_LENGTH, message, fields);
 }
 
-/* ---- RDMA-CM's header ------------------------------------------------------------------------------------------- */
+/* ---- RDMA-CM's header -------------------------------------------------------------------------------------------- */
 
 enum { IP_VERSION = 1, SRC_PORT = 2, SRC = 4, DST = 20 };
 

@@ -19,7 +19,7 @@ enum {
 	WIDE_STEP = 4 * WIDE, /* of either */
 };
 
-/* ---- 16 bytes a register --------------------------------------------------------------------------------------- */
+/* ---- 16 bytes a register ----------------------------------------------------------------------------------------- */
 
 __attribute__((target("pclmul"))) static inline __m128i fold(__m128i a, __m128i past, __m128i into)
 {
@@ -70,7 +70,7 @@ static uint32_t narrow(uint32_t crc, const void *bytes, size_t length)
 				     : finish(load_first(crc, b), b + NARROW, length - NARROW);
 }
 
-/* ---- 32 bytes a register --------------------------------------------------------------------------------------- */
+/* ---- 32 bytes a register ----------------------------------------------------------------------------------------- */
 
 #define FOR_HALF_WIDE __attribute__((target("avx2,vpclmulqdq,pclmul")))
 
@@ -111,7 +111,7 @@ static uint32_t half_wide(uint32_t crc, const void *bytes, size_t length)
 	return length >= WIDE_STEP ? fold_half_wide(crc, bytes, length) : narrow(crc, bytes, length);
 }
 
-/* ---- 64 bytes a register --------------------------------------------------------------------------------------- */
+/* ---- 64 bytes a register ----------------------------------------------------------------------------------------- */
 
 #define FOR_WIDE __attribute__((target("avx512f,vpclmulqdq,pclmul")))
 
@@ -153,7 +153,7 @@ static uint32_t wide(uint32_t crc, const void *bytes, size_t length)
 	return length >= WIDE_STEP ? fold_wide(crc, bytes, length) : narrow(crc, bytes, length);
 }
 
-/* ---- Which of them ---------------------------------------------------------------------------------------------- */
+/* ---- Which of them ----------------------------------------------------------------------------------------------- */
 
 static bool has_narrow(void)
 {

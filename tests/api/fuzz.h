@@ -76,7 +76,7 @@ extern atomic_bool is_over;
 extern uint8_t *arena; /* all memory that is registered; nobody reads or writes it but the adapter */
 extern _Atomic uint32_t seen_qpns[64], seen_rkeys[64];
 
-/* ---- world.c ---------------------------------------------------------------------------------------------------- */
+/* ---- world.c ----------------------------------------------------------------------------------------------------- */
 
 void world_open(void);
 /* Destroys what is left, which must go: in the order in which it may. */
@@ -110,7 +110,7 @@ bool expect_object(struct worker *, const void *object, const int *allowed);
 /* A destruction: refused with EBUSY as long as something lives in it, and done otherwise. */
 void expect_gone(struct worker *, struct slot *, int error);
 
-/* ---- The calls -------------------------------------------------------------------------------------------------- */
+/* ---- The calls --------------------------------------------------------------------------------------------------- */
 
 struct calls {
 	const struct call *calls;

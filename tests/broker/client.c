@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "../unit/user_namespace.h"
-#include "acquaintances.h"
+#include "played_peers.h"
 #include "host/client/broker.h"
 #include "port/carried.h"
 
@@ -42,7 +42,7 @@ static void hear(void *user, const struct vb_broker_notice *notice)
 		atomic_fetch_add(&state->recoveries, 1);
 	else if (notice->kind == VB_BROKER_PEER && write(state->answers[1], notice, sizeof(*notice)) < 0)
 		abort();
-	acquaintances_hear(notice);
+	played_peers_hear(notice);
 }
 
 int client_connect(struct vb_broker **broker, char *why, size_t why_size)
@@ -82,12 +82,12 @@ static size_t segment_of(struct msghdr *header, size_t length)
 	return segment > 0 ? (size_t)segment : length ? length : 1;
 }
 
-/* Bytes read, -1 when there is nothing. What a courier brings looks as if the kernel had brought it. */
+/* Bytes read, -1 when there is nothing. What a forwarder brings looks as if the kernel had brought it. */
 static ssize_t receive(struct state *state, struct msghdr *header, struct vb_carried *carried)
 {
 	ssize_t got = recvmsg(state->slot.fd, header, MSG_DONTWAIT);
 	if (!state->slot.is_carried || got <= 0)
-		return state->slot.is_carried && got == 0 ? -1 : got; /* 0: the courier has died */
+		return state->slot.is_carried && got == 0 ? -1 : got; /* 0: the forwarder has died */
 	header->msg_control = carried->control;
 	header->msg_controllen = carried->control_length;
 	return got - (ssize_t)sizeof(*carried);
@@ -170,13 +170,13 @@ static void obey(struct state *state, const struct order *order)
 		vb_broker_meet(state->broker, state->slot.number, &order->gid, order->slot);
 		break;
 	case ORDER_MET:
-		acquaintances_look(order->slot, &state->report);
+		played_peers_look(order->slot, &state->report);
 		break;
 	case ORDER_TELL:
-		acquaintances_tell(order->slot, &state->report);
+		played_peers_tell(order->slot, &state->report);
 		break;
 	case ORDER_HEAR:
-		acquaintances_listen(order->slot, &state->report);
+		played_peers_listen(order->slot, &state->report);
 		break;
 	case ORDER_BECOME:
 		state->report.rc = setresuid(order->uid, order->uid, order->uid) ? -errno : 0;

@@ -35,7 +35,7 @@ struct order {
 };
 
 /* Of one slot. */
-struct acquaintance {
+struct played_peer {
 	unsigned introductions; /* heard */
 	bool is_there;          /* its socket has an end */
 	uint8_t side;
@@ -51,7 +51,7 @@ struct report {
 	unsigned good, strays, merged, recoveries; /* merged: of all packets, those read together with others */
 	bool is_verbena, is_carried;
 	unsigned alones; /* answers that it met nobody */
-	struct acquaintance met;
+	struct played_peer met;
 	char why[256];
 };
 

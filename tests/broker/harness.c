@@ -28,7 +28,7 @@ double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* ---- Looking at the system ------------------------------------------------------------------------------------- */
+/* ---- Looking at the system --------------------------------------------------------------------------------------- */
 
 /* The broker's processes in this namespace. */
 unsigned find_brokers(pid_t *parent, pid_t *worker)
@@ -122,7 +122,7 @@ void await_descriptors(pid_t pid, unsigned count)
 	fail_msg("process %d has %u descriptors, not %u", pid, count_descriptors(pid), count);
 }
 
-/* ---- Traffic --------------------------------------------------------------------------------------------------- */
+/* ---- Traffic ----------------------------------------------------------------------------------------------------- */
 
 void send_bytes(int family, const char *to4, const uint8_t *bytes, size_t length)
 {
@@ -193,7 +193,7 @@ void check_steering(void)
 	collect_all(true);
 }
 
-/* ---- Clients ---------------------------------------------------------------------------------------------------- */
+/* ---- Clients ----------------------------------------------------------------------------------------------------- */
 
 int connect_raw(void)
 {

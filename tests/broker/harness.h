@@ -62,12 +62,12 @@ int tear_down(void **state);
 #define BROKER_TESTS(X)                                                                                                \
 	X(slots__each_process_gets_its_own_datagrams)                                                                  \
 	X(slots__sixty_four_processes_at_once)                                                                         \
-	X(slots__neighbours_that_leave_cost_nobody_a_datagram)                                                         \
+	X(slots__local_peers_that_leave_cost_nobody_a_datagram)                                                        \
 	X(slots__strays_reach_nobody)                                                                                  \
 	X(slots__multicast_reaches_only_those_who_joined)                                                              \
 	X(slots__the_last_one_taken_is_an_error_that_says_so)                                                          \
 	X(client__its_death_frees_the_slot_and_disturbs_nobody)                                                        \
-	X(slots__neighbours_come_and_go_without_counting_as_overflow)                                                  \
+	X(slots__local_peers_come_and_go_without_counting_as_overflow)                                                 \
 	X(client__release_frees_the_slot)                                                                              \
 	X(worker__killed_is_replaced_and_clients_go_on)                                                                \
 	X(worker__killed_together_with_clients)                                                                        \
@@ -102,8 +102,8 @@ int tear_down(void **state);
 	X(slots__of_one_user_leave_room_for_others)                                                                    \
 	X(slots__further_ones_leave_half_to_others)                                                                    \
 	X(slot__given_back_twice_is_no_breach)                                                                         \
-	X(couriers__of_one_user_leave_room_for_others)                                                                 \
-	X(processes__that_cannot_be_told_apart_have_a_courier_each)                                                    \
+	X(forwarders__of_one_user_leave_room_for_others)                                                               \
+	X(processes__that_cannot_be_told_apart_have_a_forwarder_each)                                                  \
 	X(newcomers__in_a_storm_do_not_hold_up_others)                                                                 \
 	X(descriptor__that_lingers_holds_up_nobody)                                                                    \
 	X(ports__below_1024_are_not_for_who_runs_a_program_of_root)                                                    \
@@ -120,18 +120,18 @@ int tear_down(void **state);
 	X(discovery__finds_verbena_over_the_wire)                                                                      \
 	X(steering__stays_right_when_the_kernel_merges)                                                                \
 	X(steering__places_that_are_kept_do_not_stop_merging)                                                          \
-	X(courier__brings_another_user_what_is_his)                                                                    \
-	X(courier__joins_multicast_groups_for_another)                                                                 \
-	X(courier__outlives_both_brokers)                                                                              \
-	X(courier__outlives_worker_and_parent)                                                                         \
-	X(courier__killed_is_replaced)                                                                                 \
+	X(forwarder__brings_another_user_what_is_his)                                                                  \
+	X(forwarder__joins_multicast_groups_for_another)                                                               \
+	X(forwarder__outlives_both_brokers)                                                                            \
+	X(forwarder__outlives_worker_and_parent)                                                                       \
+	X(forwarder__killed_is_replaced)                                                                               \
 	X(meeting__lets_two_clients_talk)                                                                              \
 	X(meeting__of_all_with_all_at_once_comes_once_to_each)                                                         \
 	X(meeting__asked_for_again_is_not_repeated)                                                                    \
 	X(meeting__of_two_slots_of_one_process_tells_it_of_both)                                                       \
 	X(meeting__with_nobody_is_answered)                                                                            \
 	X(meeting__of_a_slot_with_another_process_in_it_is_a_new_one)                                                  \
-	X(meeting__of_other_users_is_with_them_and_not_with_couriers)                                                  \
+	X(meeting__of_other_users_is_with_them_and_not_with_forwarders)                                                \
 	X(meeting__of_a_slot_that_comes_by_another_connection_is_a_new_one)                                            \
 	X(meeting__with_a_limit_of_file_sizes_kills_no_worker)                                                         \
 	X(meeting__survives_workers_that_die)                                                                          \

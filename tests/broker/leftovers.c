@@ -13,7 +13,7 @@
 
 enum { ALONE_S = PATIENCE_S / 4, LEAVE_S = PATIENCE_S / 4, ALL = 256, PATH = 300 };
 
-/* ---- Looking ---------------------------------------------------------------------------------------------------- */
+/* ---- Looking ----------------------------------------------------------------------------------------------------- */
 
 static bool is_here(const char *pid)
 {
@@ -101,7 +101,7 @@ static unsigned look_at_names(bool is_said)
 	return count_lines("/proc/net/unix", "@" VB_BROKER_ANY_VERSION, is_said);
 }
 
-/* ---- Saying ----------------------------------------------------------------------------------------------------- */
+/* ---- Saying ------------------------------------------------------------------------------------------------------ */
 
 static void say_file(const char *title, pid_t pid, const char *name)
 {
@@ -149,7 +149,7 @@ static void say_leftovers(const char *what)
 		say_process(all[i]);
 }
 
-/* ---- Clearing --------------------------------------------------------------------------------------------------- */
+/* ---- Clearing ---------------------------------------------------------------------------------------------------- */
 
 /* A broker is two processes, but for the moments of its beginning, its end, and a death. */
 static bool is_one_alone(void)

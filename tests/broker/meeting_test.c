@@ -192,7 +192,7 @@ void meeting__of_a_slot_with_another_process_in_it_is_a_new_one(void **state)
 	}
 }
 
-void meeting__of_other_users_is_with_them_and_not_with_couriers(void **state)
+void meeting__of_other_users_is_with_them_and_not_with_forwarders(void **state)
 {
 	if (!is_root())
 		skip();
@@ -256,7 +256,7 @@ void meeting__with_a_limit_of_file_sizes_kills_no_worker(void **state)
 	}
 }
 
-/* ---- Deaths --------------------------------------------------------------------------------------------------- */
+/* ---- Deaths ------------------------------------------------------------------------------------------------------ */
 
 /* Whenever it dies, also between the two who are to hear: each pair meets in the end, and both keep the same one. */
 void meeting__survives_workers_that_die(void **state)
@@ -300,7 +300,7 @@ void meeting__survives_both_that_die(void **state)
 	check_all_talk();
 }
 
-/* ---- Hostile ones --------------------------------------------------------------------------------------------- */
+/* ---- Hostile ones ------------------------------------------------------------------------------------------------ */
 
 static struct vb_message hear_any(int connection)
 {
@@ -336,7 +336,7 @@ static int say_meet(int connection, uint8_t own, uint8_t slot)
 	return vb_message_send(connection, &meet, NULL);
 }
 
-/* A process with several lanes is several neighbours to itself. */
+/* A process with several lanes is several local peers to itself. */
 void meeting__of_two_slots_of_one_process_tells_it_of_both(void **state)
 {
 	start_clients(1);

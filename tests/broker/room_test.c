@@ -140,7 +140,7 @@ static void ask_for_slot(int fd, uint32_t request)
 	assert_int_equal(vb_message_send(fd, &get, NULL), 0);
 }
 
-/* A process whose courier was replaced just when it had enough does so. Another's slot is another matter. */
+/* A process whose forwarder was replaced just when it had enough does so. Another's slot is another matter. */
 void slot__given_back_twice_is_no_breach(void **state)
 {
 	start_clients(1);
@@ -158,7 +158,7 @@ void slot__given_back_twice_is_no_breach(void **state)
 }
 
 /* A slot of his costs two connections. */
-void couriers__of_one_user_leave_room_for_others(void **state)
+void forwarders__of_one_user_leave_room_for_others(void **state)
 {
 	enum { MOST = 384, ALONE = 380 };
 	static int greedy[MOST];
@@ -184,7 +184,7 @@ void couriers__of_one_user_leave_room_for_others(void **state)
 }
 
 /* As processes of a pid namespace that the broker does not see into: here all are one. */
-void processes__that_cannot_be_told_apart_have_a_courier_each(void **state)
+void processes__that_cannot_be_told_apart_have_a_forwarder_each(void **state)
 {
 	enum { COUNT = 4 };
 	int connections[COUNT], channels[COUNT];

@@ -50,7 +50,7 @@ void slots__sixty_four_processes_at_once(void **state)
 /* Each that dies has somebody behind it whose place must not change while datagrams keep coming. The first stays: when
  * the kernel takes the oldest socket of the port away, a datagram that it looks a socket up for at that moment is
  * lost. */
-void slots__neighbours_that_leave_cost_nobody_a_datagram(void **state)
+void slots__local_peers_that_leave_cost_nobody_a_datagram(void **state)
 {
 	enum { CLIENTS = 16, A_DEATH = 400 };
 	start_clients_in_order(CLIENTS);
@@ -150,7 +150,7 @@ void slots__further_ones_leave_half_to_others(void **state)
 	vb_broker_disconnect(broker);
 }
 
-void slots__neighbours_come_and_go_without_counting_as_overflow(void **state)
+void slots__local_peers_come_and_go_without_counting_as_overflow(void **state)
 {
 	char why[256];
 	struct vb_broker *broker;
@@ -283,7 +283,7 @@ void start__is_not_seen_by_the_program(void **state)
 	assert_int_equal(children_heard_of, 0);
 }
 
-/* ---- Bad clients ----------------------------------------------------------------------------------------------- */
+/* ---- Bad clients ------------------------------------------------------------------------------------------------- */
 
 void bad_client__is_refused_and_leaks_nothing(void **state)
 {

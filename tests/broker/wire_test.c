@@ -128,7 +128,7 @@ void discovery__finds_verbena_over_the_wire(void **state)
 	assert_int_equal(system("ip link del vbt0"), 0);
 }
 
-/* ---- Merging ---------------------------------------------------------------------------------------------------- */
+/* ---- Merging ----------------------------------------------------------------------------------------------------- */
 
 #define BURSTS       200
 #define BURST        16
@@ -180,7 +180,7 @@ static pid_t start_sender(int link[2], const uint8_t slots[2])
 }
 
 /* Two clients behind so many that have left. */
-static void check_merging(unsigned neighbours)
+static void check_merging(unsigned local_peers)
 {
 	char command[1500];
 	int link[2], status = 0;
@@ -189,10 +189,10 @@ static void check_merging(unsigned neighbours)
 		print_message("skipped: needs root, ip, nsenter and ethtool for a link that merges\n");
 		skip();
 	}
-	start_clients_in_order(neighbours + 2);
-	for (unsigned i = 0; i < neighbours; i++)
+	start_clients_in_order(local_peers + 2);
+	for (unsigned i = 0; i < local_peers; i++)
 		client_kill(&clients[i]);
-	struct client_process *two = &clients[neighbours];
+	struct client_process *two = &clients[local_peers];
 	const uint8_t slots[2] = { two[0].last.slot, two[1].last.slot };
 	pid_t sender = start_sender(link, slots);
 	snprintf(command, sizeof(command),

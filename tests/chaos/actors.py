@@ -65,13 +65,13 @@ class Talker(Actor):
         self.port = port  # of a server; 0: a client
         self.total = {}
         self.process = None
-        self.lives = 0
+        self.epochs = 0
         self._born_at = 0.0
         self.start()
 
     def start(self):
         self.process = Process(self.place, self.arguments, self.user, self.settings, name=self.name)
-        self.lives += 1
+        self.epochs += 1
         self._is_dead_since = 0.0
         self._is_killed = False
         self._seen = ""

@@ -62,8 +62,8 @@ class Arena:
         """(parent, worker) of a host's broker, as far as they are there."""
         return places.brokers(self.hosts[number])
 
-    def couriers(self, number):
-        return places.named(self.hosts[number], "verbena-courier")
+    def forwarders(self, number):
+        return places.named(self.hosts[number], "verbena-forward")
 
     def wait_whole(self, number, seconds):
         """Until both processes of the host's broker are there, or time is up; their process ids."""

@@ -70,7 +70,7 @@ class Cast:
             self._flood(event)
         elif event.what == "hostile":
             self._let_in(event)
-        elif event.whom in ("parent", "worker", "both", "courier"):
+        elif event.whom in ("parent", "worker", "both", "forwarder"):
             self._strike_broker(event)
         else:
             victims = self.servers + [self.streams] if event.whom == "server" else \
@@ -82,8 +82,8 @@ class Cast:
         report.figure({"kill": "kills", "stop": "stops", "flood": "floods", "hostile": "hostiles"}[event.what])
 
     def _strike_broker(self, event):
-        found = self.arena.couriers(event.host) if event.whom == "courier" else self.arena.brokers(event.host)
-        chosen = {"parent": found[:1], "worker": found[1:2], "both": found, "courier": found[:1]}[event.whom]
+        found = self.arena.forwarders(event.host) if event.whom == "forwarder" else self.arena.brokers(event.host)
+        chosen = {"parent": found[:1], "worker": found[1:2], "both": found, "forwarder": found[:1]}[event.whom]
         for pid in chosen:
             send_signal(pid, signal.SIGKILL if event.what == "kill" else signal.SIGSTOP)
         if event.what == "stop":
@@ -159,7 +159,7 @@ class Cast:
         report = self.context.report
         report.figure("connections", self.sum("made") + self.pair.verified)
         report.figure("told", self.sum("told") + self.pair.told)
-        report.figure("restarts", sum(actor.lives - 1 for actor in self.clients + self.servers))
+        report.figure("restarts", sum(actor.epochs - 1 for actor in self.clients + self.servers))
         for actor in self.clients:
             report.worst("worst_connect_ms", max(actor.total.get("worst_ms", 0), actor.status().get("worst_ms", 0)))
 

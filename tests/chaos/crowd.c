@@ -84,7 +84,7 @@ static bool are_connected(unsigned a, unsigned b)
 	return a != b && (low * 2654435761u ^ high * 40503u) % 100 < share;
 }
 
-/* ---- One of them ------------------------------------------------------------------------------------------------ */
+/* ---- One of them ------------------------------------------------------------------------------------------------- */
 
 static uint8_t content(unsigned from, unsigned to, unsigned round, uint32_t at)
 {
@@ -241,7 +241,7 @@ static int be_one(unsigned self)
 	return 0;
 }
 
-/* ---- The first -------------------------------------------------------------------------------------------------- */
+/* ---- The first --------------------------------------------------------------------------------------------------- */
 
 static unsigned long in_file(const char *path, const char *name)
 {

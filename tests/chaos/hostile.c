@@ -74,7 +74,7 @@ static bool is_time_up(void)
 	return now() >= ends_at;
 }
 
-/* ---- Reading what is not his ------------------------------------------------------------------------------------ */
+/* ---- Reading what is not his ------------------------------------------------------------------------------------- */
 
 static bool is_own_slot(uint8_t slot)
 {
@@ -138,7 +138,7 @@ static void read_everything(void)
 	read_slots();
 }
 
-/* ---- Getting in ------------------------------------------------------------------------------------------------- */
+/* ---- Getting in -------------------------------------------------------------------------------------------------- */
 
 static int connect_silently(void)
 {
@@ -219,7 +219,7 @@ static bool is_in_use(const struct link *link)
 	return link->connection >= 0;
 }
 
-/* ---- Attacks ---------------------------------------------------------------------------------------------------- */
+/* ---- Attacks ----------------------------------------------------------------------------------------------------- */
 
 static void attack_slots(void)
 {
@@ -373,7 +373,7 @@ static void attack_ports(void)
 		}
 }
 
-static void attack_deafness(void)
+static void attack_by_not_reading(void)
 {
 	struct link *link = join();
 
@@ -455,8 +455,8 @@ static const struct attack {
 } attacks[] = { { "slots", attack_slots }, { "detach", attack_detach }, { "connect", attack_connect },
 	{ "filter", attack_filter }, { "mads", attack_mads }, { "ports", attack_ports },
 	{ "meetings", attack_meetings }, { "adoption", attack_adoption }, { "junk", attack_junk },
-	{ "deafness", attack_deafness }, { "bind-device", attack_bind_device }, { "reuse-off", attack_reuse_off },
-	{ "silence", attack_silence } };
+	{ "not reading", attack_by_not_reading }, { "bind-device", attack_bind_device },
+	{ "reuse-off", attack_reuse_off }, { "silence", attack_silence } };
 enum { ATTACKS = sizeof(attacks) / sizeof(*attacks) };
 
 static bool is_wanted(const char *name)
@@ -468,7 +468,7 @@ static bool is_wanted(const char *name)
 	       (found[strlen(name)] == ',' || found[strlen(name)] == 0);
 }
 
-/* ---- Arguments -------------------------------------------------------------------------------------------------- */
+/* ---- Arguments --------------------------------------------------------------------------------------------------- */
 
 static struct vb_gid parse_address(const char *text)
 {

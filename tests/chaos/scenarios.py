@@ -63,8 +63,8 @@ def ends_well(*talkers):
     checks.expect_no_problems(talkers)
 
 
-@scenario("flood-deaf-listener")
-def flood_deaf_listener(context):
+@scenario("flood-blocked-listener")
+def flood_blocked_listener(context):
     """6 s of forged requests, 20,000 a second, the listener busy elsewhere at moments: it is not deaf afterwards"""
     with stage(context, "deaf") as (arena, stays):
         server = listening(context, arena, stays)
@@ -335,7 +335,7 @@ def cmtime(context):
 
 
 @scenario("many-neighbours", is_short=False, is_long=True)
-def many_neighbours(context):
+def many_local_peers(context):
     """64 processes of one host (--processes N), each connected to each, 32 of them by memory: every byte is right, and what it takes"""
     with contextlib.closing(places.World(context.launcher)) as world:
         path = world.own_loopback("crowd")

@@ -4,7 +4,7 @@ that a seed replays a run as far as the machine's own timing lets it."""
 import collections
 import random
 
-# what: kill, stop, flood or hostile. whom: parent, worker or both (of a host's broker), courier, server or client; of a
+# what: kill, stop, flood or hostile. whom: parent, worker or both (of a host's broker), forwarder, server or client; of a
 # flood its kind. at and seconds: from the round's beginning, and how long it lasts (0 for a kill).
 Event = collections.namedtuple("Event", "at what whom host seconds rate", defaults=(0.0, 0))
 Round = collections.namedtuple("Round", "number seconds is_shared is_lossy fault_seed events")
@@ -15,8 +15,8 @@ MEAN_GAP_S = 0.6
 BROKER_REST_S = 2.0  # of several users: the broker must be whole again, or another user's would take its place
 QUIET_S = 1.0  # at the round's end, in which nothing begins
 WEIGHTS = {"kill broker": 4, "stop broker": 3, "kill client": 2, "kill server": 1, "stop client": 2, "stop server": 2,
-           "kill courier": 1, "stop courier": 1, "flood": 2, "hostile": 2}
-OF_SEVERAL_USERS = ("hostile", "kill courier", "stop courier")
+           "kill forwarder": 1, "stop forwarder": 1, "flood": 2, "hostile": 2}
+OF_SEVERAL_USERS = ("hostile", "kill forwarder", "stop forwarder")
 
 
 def plan(seed, number, seconds):

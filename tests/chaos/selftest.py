@@ -36,7 +36,7 @@ class Schedule(unittest.TestCase):
 
     def test_everything_happens_somewhere(self):
         happened = {(event.what, event.whom) for plan in PLANS for event in plan.events}
-        victims = ("parent", "worker", "both", "courier", "client", "server")
+        victims = ("parent", "worker", "both", "forwarder", "client", "server")
         wanted = {(what, whom) for what in ("kill", "stop") for whom in victims}
         wanted |= {("flood", kind) for kind, _ in schedule.FLOODS} | {("hostile", "neighbour")}
         self.assertEqual(happened, wanted)
@@ -52,7 +52,7 @@ class Schedule(unittest.TestCase):
         for plan in PLANS:
             for event in plan.events:
                 self.assertFalse(plan.is_shared and event.whom == "both")
-                self.assertFalse(not plan.is_shared and (event.what == "hostile" or event.whom == "courier"))
+                self.assertFalse(not plan.is_shared and (event.what == "hostile" or event.whom == "forwarder"))
 
     def test_what_a_broker_suffers_does_not_overlap(self):
         for plan in PLANS:

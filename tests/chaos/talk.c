@@ -126,7 +126,7 @@ static void fill(uint8_t *bytes, uint32_t number, uint32_t message, bool from_se
 	}
 }
 
-/* ---- A connection ----------------------------------------------------------------------------------------------- */
+/* ---- A connection ------------------------------------------------------------------------------------------------ */
 
 static struct connection *new_connection(void)
 {
@@ -283,7 +283,7 @@ static void advance(struct connection *c, double at)
 	c->is_over = true;
 }
 
-/* ---- Events ----------------------------------------------------------------------------------------------------- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 /* False: it came to nothing. */
 static bool dial(void)
@@ -431,7 +431,7 @@ static void take_completions(void)
 		}
 }
 
-/* ---- Turns ------------------------------------------------------------------------------------------------------ */
+/* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
 /* When something has changed, and else every few seconds: whoever watches sees that it lives. */
 static void print_status(bool is_last)

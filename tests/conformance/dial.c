@@ -129,7 +129,7 @@ static void fill(uint8_t *bytes, uint32_t number, uint32_t message, bool from_se
 	}
 }
 
-/* ---- A connection ----------------------------------------------------------------------------------------------- */
+/* ---- A connection ------------------------------------------------------------------------------------------------ */
 
 static void post_receive(struct connection *c)
 {
@@ -235,7 +235,7 @@ static void received(struct connection *c)
 	}
 }
 
-/* ---- The client ------------------------------------------------------------------------------------------------- */
+/* ---- The client -------------------------------------------------------------------------------------------------- */
 
 static void dial(void)
 {
@@ -327,7 +327,7 @@ static void client_event(const struct rdma_cm_event *event, struct connection *c
 	}
 }
 
-/* ---- The server ------------------------------------------------------------------------------------------------- */
+/* ---- The server -------------------------------------------------------------------------------------------------- */
 
 /* The connection, whose id has no context any more if it came to nothing. */
 static struct connection *answer(const struct rdma_cm_event *event)
@@ -388,7 +388,7 @@ static struct connection *server_event(const struct rdma_cm_event *event, struct
 	return c;
 }
 
-/* ---- Events ----------------------------------------------------------------------------------------------------- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 static void take_event(void)
 {
@@ -449,7 +449,7 @@ static void wait_and_take(void)
 		take_event();
 }
 
-/* ---- Both ------------------------------------------------------------------------------------------------------- */
+/* ---- Both -------------------------------------------------------------------------------------------------------- */
 
 static void print_summary(void)
 {

@@ -36,6 +36,6 @@ def live_test(name, ways=(MEMORY,)):
     return enter
 
 
-for module in ("live_kill", "live_silence", "live_load", "live_neighbours", "live_settings", "live_users", "live_ucx", "live_sysfs", "live_cm", "live_connections", "live_rsocket",
+for module in ("live_kill", "live_silence", "live_load", "live_local_peers", "live_settings", "live_users", "live_ucx", "live_sysfs", "live_cm", "live_connections", "live_rsocket",
                "live_repoll", "live_congestion", "live_fabric", "live_qperf", "live_iser"):
     importlib.import_module(module)

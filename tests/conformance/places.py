@@ -307,7 +307,7 @@ def brokers(place):
 
 
 def named(place, name):
-    """Process ids of what calls itself so in a place's namespace, oldest first. A broker's couriers have its command
+    """Process ids of what calls itself so in a place's namespace, oldest first. A broker's forwarders have its command
     line, and a name of their own."""
     return sorted((pid for pid, _ in processes(place) if _program(pid) == name), key=_started)
 

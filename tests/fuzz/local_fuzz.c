@@ -1,7 +1,7 @@
-/* Any bytes as what a neighbour says to a lane by shared memory, who may be another user's process and an enemy:
+/* Any bytes as what a local peer says to a lane by shared memory, who may be another user's process and an enemy:
  * descriptors, answers, bytes in the heap, what comes of pulling, and its end. The lane's own requests are under way,
  * by descriptors and by packets. Beside what the scene checks: nothing of memory that was not granted is brought to the
- * neighbour, and whoever has room for answers is answered. */
+ * local peer, and whoever has room for answers is answered. */
 #include "local/local.h"
 #include "engine/qp.h"
 #include "core/tags.h"
@@ -16,8 +16,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 static struct {
-	struct vb_neighbour *neighbour; /* NULL: lost */
-	uint8_t *heap;                  /* of the other end */
+	struct vb_local_peer *local_peer; /* NULL: lost */
+	uint8_t *heap;                    /* of the other end */
 	struct vb_descriptor waiting[WAITING];
 	unsigned waiting_count;
 	struct vb_descriptor sent[SENT]; /* lately, by us */
@@ -26,29 +26,29 @@ static struct {
 	uint8_t kept[4096]; /* which is registered, and granted to nobody */
 } local;
 
-static struct vb_lives lives;
+static struct vb_epochs epochs;
 
-/* ---- The neighbour ----------------------------------------------------------------------------------------------- */
+/* ---- The local peer ---------------------------------------------------------------------------------------------- */
 
 static void meet(void)
 {
-	if (local.neighbour)
+	if (local.peer)
 		return;
-	local.neighbour = malloc(sizeof(*local.neighbour));
-	vb_neighbour_init(local.neighbour, scene.lane, PEER_QPN >> 16, take(1) & 1 ? VB_LOCAL_LEND_MIN : 0);
-	vb_neighbour_set_pulling(local.neighbour, take(1) & 1);
-	require(vb_lane_set_neighbour(scene.lane, &scene.peer, PEER_QPN >> 16, local.neighbour) == 0);
+	local.peer = malloc(sizeof(*local.peer));
+	vb_local_peer_init(local.peer, scene.lane, PEER_QPN >> 16, take(1) & 1 ? VB_LOCAL_LEND_MIN : 0);
+	vb_local_peer_set_pulling(local.peer, take(1) & 1);
+	require(vb_lane_set_local_peer(scene.lane, &scene.peer, PEER_QPN >> 16, local.peer) == 0);
 	local.waiting_count = 0;
 }
 
 static void lose(void)
 {
-	if (!local.neighbour)
+	if (!local.peer)
 		return;
-	vb_local_lost(local.neighbour, scene.now);
-	require(vb_lane_set_neighbour(scene.lane, &scene.peer, PEER_QPN >> 16, NULL) == 0);
-	free(local.neighbour);
-	local.neighbour = NULL;
+	vb_local_lost(local.peer, scene.now);
+	require(vb_lane_set_local_peer(scene.lane, &scene.peer, PEER_QPN >> 16, NULL) == 0);
+	free(local.peer);
+	local.peer = NULL;
 }
 
 static void answer_wishes(void)
@@ -56,7 +56,7 @@ static void answer_wishes(void)
 	struct vb_gid gid;
 	uint8_t slot;
 	while (vb_lane_next_wish(scene.lane, &gid, &slot))
-		vb_lane_set_neighbour(scene.lane, &gid, slot, slot == PEER_QPN >> 16 ? local.neighbour : NULL);
+		vb_lane_set_local_peer(scene.lane, &gid, slot, slot == PEER_QPN >> 16 ? local.peer : NULL);
 }
 
 /* Room of just the size it is said to have, for ASan. */
@@ -86,8 +86,7 @@ static void close_room(struct vb_local_room *room)
 	free(room->heap);
 }
 
-/* ---- What it asks ---------------------------------------------------------------------------------------------------
- */
+/* ---- What it asks ------------------------------------------------------------------------------------------------ */
 
 static struct vb_qp *some_qp(void)
 {
@@ -130,7 +129,7 @@ static void place_payload(struct vb_descriptor *request)
 	case VB_LOCAL_LENT:
 		request->lent.address = take(4);
 		request->lent.segment = (uint32_t)request->lent.address >> 24;
-		request->lent.life = (uint16_t)take(1);
+		request->lent.epoch = (uint16_t)take(1);
 		break;
 	default:
 		request->heap.at = choice & 64 ? take(4) : take(2);
@@ -166,18 +165,18 @@ static void ask(void)
 static void execute(void)
 {
 	struct vb_local_heap heap = { local.heap, HEAP };
-	if (!local.neighbour)
+	if (!local.peer)
 		return;
 	struct vb_local_room room = open_room();
 	unsigned n = take(1) % (WAITING + 1);
 	n = n < local.waiting_count ? n : local.waiting_count;
 	struct vb_descriptor *given = malloc((n + 1) * sizeof(*given));
 	memcpy(given, local.waiting, n * sizeof(*given));
-	unsigned taken = vb_local_receive(local.neighbour, given, n, &heap, &room, scene.now);
+	unsigned taken = vb_local_receive(local.peer, given, n, &heap, &room, scene.now);
 	require(taken <= n);
 	/* The last may have an answer that it waits to give. */
 	if (n && taken == 0 && room.answer_max > 1 && room.heap_bytes == HEAP)
-		require(local.neighbour->puller || local.neighbour->is_held || local.neighbour->has_pending ||
+		require(local.peer->puller || local.peer->is_held || local.peer->has_pending ||
 			room.answer_count == room.answer_max);
 	local.waiting_count -= taken;
 	memmove(local.waiting, local.waiting + taken, local.waiting_count * sizeof(*given));
@@ -185,14 +184,13 @@ static void execute(void)
 	close_room(&room);
 }
 
-/* ---- What it lends --------------------------------------------------------------------------------------------------
- */
+/* ---- What it lends ----------------------------------------------------------------------------------------------- */
 
 static void pull(void)
 {
 	struct vb_local_pull pull;
 	uint32_t choice = take(1), length = 0, lent = 0;
-	if (!local.neighbour || !vb_local_pull(local.neighbour, &pull, scene.now))
+	if (!local.peer || !vb_local_pull(local.peer, &pull, scene.now))
 		return;
 	for (unsigned i = 0; i < pull.iov_count; i++) {
 		length += (uint32_t)pull.iov[i].length;
@@ -202,18 +200,17 @@ static void pull(void)
 	for (unsigned i = 0; i < pull.lent_count; i++)
 		lent += pull.lent[i].length;
 	require(length == pull.length && lent == length && pull.proof_bytes <= sizeof(pull.proof) &&
-		pull.proof_at + pull.proof_bytes <= sizeof(struct vb_lives));
+		pull.proof_at + pull.proof_bytes <= sizeof(struct vb_epochs));
 	if (choice & 8) /* the lane is given away, and what was copied is in vain */
 		return;
-	unsigned taken = vb_local_pulled(
-		local.neighbour, choice < 192 ? VB_PULLED : (enum vb_local_outcome)(choice & 3), scene.now);
+	unsigned taken =
+		vb_local_pulled(local.peer, choice < 192 ? VB_PULLED : (enum vb_local_outcome)(choice & 3), scene.now);
 	require(taken <= local.waiting_count);
 	local.waiting_count -= taken;
 	memmove(local.waiting, local.waiting + taken, local.waiting_count * sizeof(*local.waiting));
 }
 
-/* ---- What it answers ------------------------------------------------------------------------------------------------
- */
+/* ---- What it answers --------------------------------------------------------------------------------------------- */
 
 static void check_sent(const struct vb_descriptor *sent)
 {
@@ -226,10 +223,10 @@ static void check_sent(const struct vb_descriptor *sent)
 static void send(void)
 {
 	answer_wishes();
-	if (!local.neighbour)
+	if (!local.peer)
 		return;
 	struct vb_local_room room = open_room();
-	vb_local_transmit(local.neighbour, &room, scene.now);
+	vb_local_transmit(local.peer, &room, scene.now);
 	for (unsigned i = 0; i < room.descriptor_count; i++)
 		check_sent(&room.descriptors[i]);
 	close_room(&room);
@@ -252,8 +249,8 @@ static void answer(void)
 	answer.at = choice & 2 ? take(4) : take(2);
 	answer.value = take(2);
 	struct vb_local_heap heap = { local.heap, HEAP };
-	if (local.neighbour)
-		vb_local_answered(local.neighbour, &answer, 1, &heap, scene.now);
+	if (local.peer)
+		vb_local_answered(local.peer, &answer, 1, &heap, scene.now);
 }
 
 /* ---- Whatever happens -------------------------------------------------------------------------------------------- */
@@ -306,11 +303,11 @@ static void open_local(void)
 	struct vb_mr_config mr = {
 		.memory = local.kept, .iova = 1ull << 40, .length = sizeof(local.kept), .access = VB_ACCESS_LOCAL_WRITE
 	};
-	memset(&lives, 0, sizeof(lives));
+	memset(&epochs, 0, sizeof(epochs));
 	memset(&local, 0, sizeof(local));
 	memset(local.kept, SECRET, sizeof(local.kept));
 	local.heap = calloc(1, HEAP);
-	scene_open(PEER_QPN, REGION_MAX, 65536, &lives);
+	scene_open(PEER_QPN, REGION_MAX, 65536, &epochs);
 	require(vb_mr_register(scene.pd, &mr, &local.secret) == 0);
 	meet();
 	answer_wishes();
@@ -334,8 +331,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	while (input.at < input.end) {
 		happen();
 		vb_lane_check(scene.lane);
-		if (local.neighbour)
-			vb_neighbour_check(local.neighbour);
+		if (local.peer)
+			vb_local_peer_check(local.peer);
 	}
 	vb_nic_check(scene.nic);
 	scene_transmit();

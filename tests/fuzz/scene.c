@@ -80,17 +80,17 @@ static void create_xrc_srq(unsigned i)
 	require(vb_srq_create(scene.pd, &config, &scene.xrc_srqs[i]) == 0);
 }
 
-void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_lives *lives)
+void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_epochs *epochs)
 {
-	struct vb_nic_config nic = { .seed = 1, .mtu = 256, .advertise_credits = take(1) & 1, .lives = lives };
+	struct vb_nic_config nic = { .seed = 1, .mtu = 256, .advertise_credits = take(1) & 1, .epochs = epochs };
 	struct vb_lane_config lane = { .seed = 1,
 		.slot = 1,
 		.receive_buffer = 8192,
 		.ack_delay = (vb_time)take(1) * VB_US / 8,
-		.meets_neighbours = lives };
+		.meets_local_peers = epochs };
 	uint32_t kind = take(1);
 	struct vb_cq_config cq = { .capacity = kind & 7 ? 512 : 3 };
-	bool has_tags = lives && (kind & 32);
+	bool has_tags = epochs && (kind & 32);
 	struct vb_srq_config srq = {
 		.max_wr = 8, .max_sge = 3, .limit = has_tags ? 0 : 2, .max_tags = has_tags ? 4 : 0
 	};
@@ -101,7 +101,7 @@ void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_
 	scene.peer_qpn = peer_qpn;
 	scene.region = region;
 	scene.longest = longest;
-	scene.lives = lives;
+	scene.epochs = epochs;
 	scene.is_late = kind & 8;
 	scene.local = vb_gid_from_ipv4(10, 0, 0, 1);
 	scene.peer = vb_gid_from_ipv4(10, 0, 0, 2);
@@ -112,8 +112,8 @@ void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_
 	require(vb_cq_create(scene.nic, &cq, &scene.cq) == 0);
 	srq.cq = has_tags ? scene.cq : NULL;
 	require(vb_srq_create(scene.pd, &srq, &scene.srq) == 0);
-	if (lives)
-		vb_lane_publish_lives(scene.lane, lives);
+	if (epochs)
+		vb_lane_publish_epochs(scene.lane, epochs);
 	struct vb_mr_config mr = { .memory = scene.memory + GUARD, .iova = IOVA, .length = scene.region, .access = 31 };
 	require(vb_mr_register(scene.pd, &mr, &scene.mr) == 0);
 	scene.is_valid = true;
@@ -146,7 +146,7 @@ static void finish(unsigned at)
 {
 	if (scene.owed[at].last)
 		(void)*(volatile const uint8_t *)scene.owed[at].last;
-	vb_lane_transmit_done(scene.lane, &scene.owed[at].receipt, 1, scene.now);
+	vb_lane_transmit_done(scene.lane, &scene.owed[at].completion, 1, scene.now);
 	scene.owed[at] = scene.owed[--scene.owed_count];
 	vb_lane_check(scene.lane);
 }
@@ -341,16 +341,16 @@ void scene_transmit(void)
 		require(n == batch.count && rounds < 1000);
 		for (unsigned i = 0; i < n; i++) {
 			const uint8_t *last = last_byte(&batch.out[i]);
-			batch.receipts[i].error = take(1) == 99 ? 14 : 0;
+			batch.completions[i].error = take(1) == 99 ? 14 : 0;
 			if (!scene.is_late)
 				continue;
 			if (scene.owed_count == OWED)
 				finish(0);
-			scene.owed[scene.owed_count].receipt = batch.receipts[i];
+			scene.owed[scene.owed_count].completion = batch.completions[i];
 			scene.owed[scene.owed_count++].last = last;
 		}
 		if (!scene.is_late)
-			vb_lane_transmit_done(scene.lane, batch.receipts, n, scene.now);
+			vb_lane_transmit_done(scene.lane, batch.completions, n, scene.now);
 	}
 	for (unsigned n = scene.owed_count ? take(1) % 16 : 0; n > 0 && scene.owed_count > 0; n--)
 		finish(take(1) % scene.owed_count);

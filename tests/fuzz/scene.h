@@ -37,17 +37,17 @@ extern struct scene {
 	bool is_valid; /* the region */
 	bool is_late;  /* the port */
 	struct {
-		struct vb_receipt receipt;
+		struct vb_tx_completion completion;
 		const uint8_t *last; /* a byte that is lent with it; NULL: none */
 	} owed[OWED];
 	unsigned owed_count;
 	uint64_t next_wr, sends_posted, sends_completed, recvs_posted, recvs_completed;
 	vb_time now;
 	struct vb_gid local, peer;
-	uint32_t peer_qpn;      /* to which all are connected */
-	uint32_t longest;       /* entry of a request, nearly */
-	struct vb_lives *lives; /* NULL: the lane has no neighbours */
-	uint32_t region;        /* bytes of memory that are registered, between two guards */
+	uint32_t peer_qpn;        /* to which all are connected */
+	uint32_t longest;         /* entry of a request, nearly */
+	struct vb_epochs *epochs; /* NULL: the lane has no local peers */
+	uint32_t region;          /* bytes of memory that are registered, between two guards */
 	_Alignas(64) uint8_t memory[REGION_MAX + 2 * GUARD]; /* atomics want it so */
 } scene;
 
@@ -58,7 +58,7 @@ static inline void require(bool holds)
 }
 
 uint32_t take(unsigned n); /* that many bytes of the input */
-void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_lives *lives);
+void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_epochs *epochs);
 void scene_close(void);
 void scene_happen(void); /* something */
 void scene_drain(void);  /* completions and events */

@@ -60,7 +60,7 @@ void do_lane(struct line *line)
 	stage.lane_config.patience = line_time(line, "patience", 0);
 	stage.lane_config.ack_delay = line_time(line, "ack_delay", 0);
 	stage.lane_config.receive_buffer = (uint32_t)line_number(line, "receive_buffer", 0);
-	stage.lane_config.stranger_allowance =
+	stage.lane_config.unknown_peer_allowance =
 		line_flag(line, "no_window") ? VB_UNLIMITED : (uint32_t)line_number(line, "window", 0);
 	if (line_flag(line, "time_wraps"))
 		stage.now = stage.mark = INT64_MAX - 5 * VB_US;

@@ -136,7 +136,7 @@ static void keep_sent(struct line *line, struct vb_batch *out, unsigned i)
 	if (length != from->packet.payload_length)
 		fail(line, "%s psn=%u says payload %u and brings %u bytes", vb_packet_row(&from->packet)->name,
 			from->packet.psn, from->packet.payload_length, length);
-	out->receipts[i].error = stage.send_error_after ? 0 : stage.send_error;
+	out->completions[i].error = stage.send_error_after ? 0 : stage.send_error;
 	if (stage.send_error_after)
 		stage.send_error_after--;
 	else
@@ -175,7 +175,7 @@ void stage_settle(struct line *line)
 			keep_sent(line, &batch, i);
 		if (vb_lane_handed_out(stage.lane) != n)
 			fail(line, "handed_out is %u of %u", vb_lane_handed_out(stage.lane), n);
-		vb_lane_transmit_done(stage.lane, batch.receipts, n, stage.now);
+		vb_lane_transmit_done(stage.lane, batch.completions, n, stage.now);
 	}
 	if (vb_lane_handed_out(stage.lane))
 		fail(line, "handed_out is %u after transmit_done", vb_lane_handed_out(stage.lane));

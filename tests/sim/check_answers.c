@@ -3,10 +3,10 @@
 #include "engine/qp.h"
 #include "local.h"
 
-/* Which neighbour a request goes to, if it does; another after each loss. */
+/* Which local peer a request goes to, if it does; another after each loss. */
 static unsigned way_of(const struct endpoint *end)
 {
-	const struct meeting *meeting = end->qp->neighbour ? meeting_of(end->lane, end->peer->lane) : NULL;
+	const struct meeting *meeting = end->qp->local_peer ? meeting_of(end->lane, end->peer->lane) : NULL;
 	return meeting ? meeting->generation : 0;
 }
 

@@ -11,7 +11,7 @@ static bool may_die_of(const struct endpoint *end, enum vb_wc_status status)
 		return true;
 	if (world.is_local && status == VB_WC_RETRY_EXC_ERR && local_excuses(end))
 		return true;
-	if (end->qp->neighbour) /* which loses nothing, and whose peer may stand still for as long as it likes */
+	if (end->qp->local_peer) /* which loses nothing, and whose peer may stand still for as long as it likes */
 		return false;
 	/* UC and UD ask nobody before they send: sockets that overflow lose RC's packets too, and its retries may run
 	 * out. */

@@ -85,7 +85,7 @@ static vb_time patience(const struct endpoint *end)
 		return PATIENCE;
 	vb_time tries = RETRIES + 1 + end->heard + end->refused;
 	vb_time bound = tries * longest_try(end->lane) + end->refused * RNR_WAIT;
-	if (end->qp->neighbour) /* the one stands still, and then the other */
+	if (end->qp->local_peer) /* the one stands still, and then the other */
 		bound *= 2;
 	return bound < PATIENCE ? bound : PATIENCE;
 }
@@ -106,7 +106,7 @@ static void check_endpoint(struct endpoint *end)
 		progress_made(end);
 	vb_time waits = vb_time_diff(lane_running_time(end->lane), end->progress_at);
 	vb_time peer_ran = vb_time_diff(lane_running_time(end->peer->lane), end->peer_progress_at);
-	if (end->qp->neighbour && peer_ran < waits) /* a peer that stands still is never an error */
+	if (end->qp->local_peer && peer_ran < waits) /* a peer that stands still is never an error */
 		waits = peer_ran;
 	if (waits > patience(end))
 		broken("connection %u, qpn %06x: %u requests, none gets on for %lld ms of %lld (%u answers, %u RNRs)",

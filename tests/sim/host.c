@@ -82,8 +82,8 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 		.packet_overhead = world.network.packet_overhead,
 		.never_probes = world.network.never_probes,
 		.replies_first = world.network.replies_first,
-		.stranger_allowance = world.network.stranger_allowance,
-		.meets_neighbours = world.is_local };
+		.unknown_peer_allowance = world.network.unknown_peer_allowance,
+		.meets_local_peers = world.is_local };
 	memset(lane, 0, sizeof(*lane));
 	lane->host = host;
 	lane->slot = slot;
@@ -128,7 +128,7 @@ void host_open(struct host *host, unsigned index, unsigned lanes)
 	};
 	struct vb_cq_config cq = { .capacity = 65536 };
 	memset(host, 0, sizeof(*host));
-	nic.lives = host->lives = world.is_local ? calloc(1, sizeof(*host->lives)) : NULL;
+	nic.epochs = host->epochs = world.is_local ? calloc(1, sizeof(*host->epochs)) : NULL;
 	host->index = index;
 	host->gid = world.network.is_ipv6 ? (struct vb_gid){ { 0xfd, [15] = (uint8_t)(index + 1) } }
 					  : vb_gid_from_ipv4(10, 0, 0, (uint8_t)(index + 1));
@@ -176,7 +176,7 @@ void host_close(struct host *host)
 	must(vb_cq_destroy(host->cq), "cq_destroy");
 	must(vb_pd_destroy(host->pd), "pd_destroy");
 	vb_nic_destroy(host->nic);
-	free(host->lives);
+	free(host->epochs);
 }
 
 /* Some know from the start that the others are Verbena, and how much their sockets hold. */
@@ -266,7 +266,7 @@ static unsigned receive_train(struct lane *lane)
 /* The port is done with some of what it has, most of the time all, in any order. */
 static void finish(struct lane *lane, uint32_t keep_ppm)
 {
-	struct vb_receipt back[MAX_OWED];
+	struct vb_tx_completion back[MAX_OWED];
 	unsigned count = 0, kept = 0;
 	for (unsigned i = 0; i < lane->owed_count; i++) {
 		if (keep_ppm && chance(keep_ppm)) {
@@ -282,11 +282,11 @@ static void finish(struct lane *lane, uint32_t keep_ppm)
 		vb_lane_transmit_done(lane->lane, back, count, world.now);
 }
 
-static void owe(struct lane *lane, const struct vb_receipt *receipt, int error)
+static void owe(struct lane *lane, const struct vb_tx_completion *completion, int error)
 {
 	if (lane->owed_count == MAX_OWED)
 		finish(lane, 0);
-	lane->owed[lane->owed_count] = *receipt;
+	lane->owed[lane->owed_count] = *completion;
 	lane->owed[lane->owed_count++].error = error;
 }
 
@@ -307,7 +307,7 @@ static unsigned transmit(struct lane *lane)
 				lane->batch->count);
 		for (unsigned i = 0; i < n; i++) {
 			bool is_lost = chance(200);
-			owe(lane, &lane->batch->receipts[i], is_lost ? 105 : 0);
+			owe(lane, &lane->batch->completions[i], is_lost ? 105 : 0);
 			if (!is_lost)
 				network_send(lane, &lane->batch->out[i], lane->batch);
 		}

@@ -67,7 +67,7 @@ struct side {
 	struct meeting *meeting;
 	struct side *other;
 	struct lane *lane;
-	struct vb_neighbour *neighbour; /* NULL: has not met, or has forgotten */
+	struct vb_local_peer *local_peer; /* NULL: has not met, or has forgotten */
 	struct way *in, *out;
 	enum fate fate;
 	vb_time fate_at;

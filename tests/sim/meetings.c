@@ -80,7 +80,7 @@ void local_open(void)
 	memset(&local, 0, sizeof(local));
 	local.meetings = calloc(lanes * lanes, sizeof(*local.meetings));
 	for (unsigned i = 0; i < lanes; i++) {
-		vb_lane_publish_lives(all[i]->lane, all[i]->host->lives);
+		vb_lane_publish_epochs(all[i]->lane, all[i]->host->epochs);
 		for (unsigned k = 0; k <= i; k++)
 			meeting_open(&local.meetings[local.count++], all[i], all[k]);
 	}
@@ -105,22 +105,21 @@ void local_answer_wish(struct side *side)
 {
 	const struct lane *peer = side->other->lane;
 	if (!side->is_met)
-		vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, NULL);
+		vb_lane_set_local_peer(side->lane->lane, &peer->host->gid, peer->slot, NULL);
 	lane_wake(side->lane, world.now);
 }
 
-/* ---- Fates ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Fates ------------------------------------------------------------------------------------------------------- */
 
 static void meet(struct side *side)
 {
 	const struct lane *peer = side->other->lane;
-	side->neighbour = malloc(sizeof(*side->neighbour));
-	vb_neighbour_init(side->neighbour, side->lane->lane, peer->slot, side->meeting->lend_from);
-	vb_neighbour_set_pulling(side->neighbour, side->meeting->pull_from);
-	vb_neighbour_set_mapping(side->neighbour, side->meeting->maps);
-	if (vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, side->neighbour))
-		broken("a neighbour cannot be told of");
+	side->local_peer = malloc(sizeof(*side->local_peer));
+	vb_local_peer_init(side->local_peer, side->lane->lane, peer->slot, side->meeting->lend_from);
+	vb_local_peer_set_pulling(side->local_peer, side->meeting->pull_from);
+	vb_local_peer_set_mapping(side->local_peer, side->meeting->maps);
+	if (vb_lane_set_local_peer(side->lane->lane, &peer->host->gid, peer->slot, side->local_peer))
+		broken("a local peer cannot be told of");
 	side->is_met = true;
 	side->part = LOOK;
 	side->is_held = false;
@@ -136,12 +135,12 @@ static void lose(struct side *side)
 	trace("lane %u loses lane %u", side->lane->slot, side->other->lane->slot);
 	local_let_go(side->lane->host);
 	side->is_met = false;
-	vb_local_lost(side->neighbour, world.now);
+	vb_local_lost(side->local_peer, world.now);
 	for (unsigned i = 0; i < world.connection_count; i++)
 		for (unsigned k = 0; k < 2; k++) {
 			const struct endpoint *end = &world.connections[i].ends[k];
-			if (end->qp && end->qp->neighbour == side->neighbour)
-				broken("qpn %06x sends to a neighbour that was lost", end->qpn);
+			if (end->qp && end->qp->local_peer == side->local_peer)
+				broken("qpn %06x sends to a local peer that was lost", end->qpn);
 		}
 	lane_look_around(side->lane, true);
 	decide(side, FORGET, chance(500000) ? world.now : within(VB_MS));
@@ -150,11 +149,11 @@ static void lose(struct side *side)
 static void forget(struct side *side)
 {
 	const struct lane *peer = side->other->lane;
-	vb_lane_set_neighbour(side->lane->lane, &peer->host->gid, peer->slot, NULL);
-	free(side->neighbour);
-	side->neighbour = NULL;
+	vb_lane_set_local_peer(side->lane->lane, &peer->host->gid, peer->slot, NULL);
+	free(side->local_peer);
+	side->local_peer = NULL;
 	side->fate = STAY;
-	if (!side->other->neighbour && side->other->fate == STAY)
+	if (!side->other->local_peer && side->other->fate == STAY)
 		arrange(side->meeting, 5 * VB_MS);
 }
 
@@ -278,8 +277,8 @@ void local_close(void)
 		for (unsigned k = 0; k < meeting->side_count; k++) {
 			struct side *side = &meeting->sides[k];
 			if (side->is_met)
-				vb_local_lost(side->neighbour, world.now);
-			free(side->neighbour);
+				vb_local_lost(side->local_peer, world.now);
+			free(side->local_peer);
 		}
 		for (unsigned k = 0; k < 2; k++)
 			way_close(&meeting->ways[k]);

@@ -24,7 +24,7 @@ static void choose_congestion_control(struct conditions *n)
 	n->cc.parameters = &n->paced;
 	n->cc.algorithm = kind < 2 ? NULL : kind == 2 ? &vb_cc_none : &paced_algorithm;
 	if (kind == 2 && n->receive_buffer == 0)
-		n->stranger_allowance = VB_UNLIMITED;
+		n->unknown_peer_allowance = VB_UNLIMITED;
 }
 
 /* By the seed, too: a quarter of them have NICs. */

@@ -92,7 +92,7 @@ struct lane {
 	uint64_t rx_bytes;
 	unsigned rx_count;
 	struct vb_batch *batch;
-	struct vb_receipt owed[MAX_OWED]; /* of what the port still has */
+	struct vb_tx_completion owed[MAX_OWED]; /* of what the port still has */
 	unsigned owed_count;
 	bool is_scheduled;
 	vb_time wake_at, busy_until, paused_until;
@@ -119,8 +119,8 @@ struct host {
 	struct vb_xrcd *xrcd;
 	struct pool pools[POOLS];
 	struct block cells;
-	struct vb_lives *lives; /* NULL: nobody shares memory with it */
-	bool is_dead;           /* and soon there is another in its place */
+	struct vb_epochs *epochs; /* NULL: nobody shares memory with it */
+	bool is_dead;             /* and soon there is another in its place */
 };
 
 enum wr_kind { WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC, WR_BIND, WR_INVALIDATE };
@@ -222,7 +222,7 @@ struct conditions {
 	vb_time ack_delay, patience;
 	struct vb_cc_config cc; /* of every lane */
 	struct paced paced;
-	uint32_t stranger_allowance;
+	uint32_t unknown_peer_allowance;
 	bool is_of_nics; /* and what they do otherwise: */
 	struct vb_ack_policy acks;
 	struct vb_cnp_policy cnps;

@@ -59,7 +59,7 @@ static bool take_answers(struct side *side)
 	ring->taken += n;
 	local.answers += n;
 	if (n)
-		vb_local_answered(side->neighbour, answers, n, &heap, world.now);
+		vb_local_answered(side->local_peer, answers, n, &heap, world.now);
 	side->was_useful |= n > 0;
 	return n < waiting;
 }
@@ -90,7 +90,7 @@ static bool receive(struct side *side)
 				given[i].length, given[i].flags & VB_LOCAL_ACKED ? ", acked" : "");
 	}
 	struct vb_local_room room = way_room(side->out, &side->out->answered, descriptors, answers);
-	unsigned taken = vb_local_receive(side->neighbour, given, n, &heap, &room, world.now);
+	unsigned taken = vb_local_receive(side->local_peer, given, n, &heap, &room, world.now);
 	if (taken > n)
 		broken("%u descriptors were given, and %u taken", n, taken);
 	side->was_useful |= way_put(side->out, &side->out->answered, &room) || taken || (n && side->out->has_more);
@@ -98,8 +98,7 @@ static bool receive(struct side *side)
 	return taken && ring->taken != side->seen && chance(700000);
 }
 
-/* ---- What is lent --------------------------------------------------------------------------------------------------
- */
+/* ---- What is lent ------------------------------------------------------------------------------------------------ */
 
 static bool is_dead(const struct side *side)
 {
@@ -117,8 +116,8 @@ void side_let_go(struct side *side)
 /* Whose message or READ it is; NULL: nobody's any more. */
 static const struct endpoint *copier_of(const struct side *side)
 {
-	const struct vb_neighbour *neighbour = side->neighbour;
-	const struct vb_qp *qp = neighbour->reader ? neighbour->reader : neighbour->puller;
+	const struct vb_local_peer *local_peer = side->local_peer;
+	const struct vb_qp *qp = local_peer->reader ? local_peer->reader : local_peer->puller;
 	return qp ? vb_qp_user(qp) : NULL;
 }
 
@@ -192,8 +191,8 @@ static void copy_some(struct copy *copy, uint32_t length)
 static void read_proof(const struct side *side, struct copy *copy)
 {
 	copy->has_proof = true;
-	const uint8_t *lives = (const uint8_t *)side->other->lane->host->lives;
-	if (memcmp(lives + copy->pull.proof_at, &copy->pull.proof, copy->pull.proof_bytes) == 0)
+	const uint8_t *epochs = (const uint8_t *)side->other->lane->host->epochs;
+	if (memcmp(epochs + copy->pull.proof_at, &copy->pull.proof, copy->pull.proof_bytes) == 0)
 		return;
 	copy->outcome = VB_PULL_STALE;
 	local.stale++;
@@ -208,7 +207,7 @@ static void end_copy(struct side *side)
 		trace("lane %u copies %u bytes of lane %u: outcome %u", side->lane->slot, copy->pull.length,
 			side->other->lane->slot, copy->outcome);
 	side_let_go(side);
-	unsigned taken = vb_local_pulled(side->neighbour, copy->outcome, world.now);
+	unsigned taken = vb_local_pulled(side->local_peer, copy->outcome, world.now);
 	if (taken > side->seen - side->in->descriptors.taken)
 		broken("%u descriptors were taken that were not given", taken);
 	note_taken(side, taken);
@@ -216,8 +215,8 @@ static void end_copy(struct side *side)
 
 static _Atomic uint32_t *proof_of_read(const struct side *side)
 {
-	struct vb_lives *lives = side->other->lane->host->lives;
-	return (_Atomic uint32_t *)(void *)((uint8_t *)lives + side->copy.pull.proof_at);
+	struct vb_epochs *epochs = side->other->lane->host->epochs;
+	return (_Atomic uint32_t *)(void *)((uint8_t *)epochs + side->copy.pull.proof_at);
 }
 
 /* Something happens to who lends, in the middle. What a READ asks for depends on its key, and as many others as share
@@ -225,7 +224,7 @@ static _Atomic uint32_t *proof_of_read(const struct side *side)
 static void strike(const struct side *side, const struct endpoint *end)
 {
 	uint32_t kind = below(5);
-	if (side->neighbour->reader && kind < 2)
+	if (side->local_peer->reader && kind < 2)
 		atomic_fetch_add(proof_of_read(side), 1);
 	else if (kind < 2)
 		connection_give_up(end->peer);
@@ -239,7 +238,7 @@ static bool pull(struct side *side)
 {
 	struct copy *copy = &side->copy;
 	if (!copy->is_on) {
-		if (!vb_local_pull(side->neighbour, &copy->pull, world.now))
+		if (!vb_local_pull(side->local_peer, &copy->pull, world.now))
 			return false;
 		begin_copy(side);
 		side->was_useful = true;
@@ -265,13 +264,12 @@ static bool pull(struct side *side)
 	return copy->is_on || chance(500000);
 }
 
-/* ---- Out ------------------------------------------------------------------------------------------------------------
- */
+/* ---- Out --------------------------------------------------------------------------------------------------------- */
 
 /* Answers alone may wait a little. */
 static bool holds_back(struct side *side)
 {
-	if (vb_local_is_urgent(side->neighbour)) {
+	if (vb_local_is_urgent(side->local_peer)) {
 		side->is_held = false;
 	} else if (!side->is_held) {
 		side->is_held = true;
@@ -292,10 +290,10 @@ static bool transmit(struct side *side)
 {
 	struct vb_descriptor descriptors[RING_MAX];
 	struct vb_answer answers[RING_MAX];
-	if (!vb_local_wants_transmit(side->neighbour) || holds_back(side))
+	if (!vb_local_wants_transmit(side->local_peer) || holds_back(side))
 		return false;
 	struct vb_local_room room = way_room(side->out, &side->out->requested, descriptors, answers);
-	vb_local_transmit(side->neighbour, &room, world.now);
+	vb_local_transmit(side->local_peer, &room, world.now);
 	for (unsigned i = 0; is_verbose && i < room.descriptor_count; i++)
 		trace("%06x asks %06x: %s psn %u, place %u, len %u", descriptors[i].src_qpn, descriptors[i].dest_qpn,
 			vb_opcodes[descriptors[i].opcode].name, descriptors[i].psn, descriptors[i].place,
@@ -370,7 +368,7 @@ static void go_on(struct side *side, bool is_same_part)
 /* After whatever may have given a lane something to say. */
 static bool has_work(const struct side *side)
 {
-	return vb_local_is_urgent(side->neighbour) || (!side->is_held && vb_local_wants_transmit(side->neighbour));
+	return vb_local_is_urgent(side->local_peer) || (!side->is_held && vb_local_wants_transmit(side->local_peer));
 }
 
 void local_look(struct lane *lane, const struct side *but)
@@ -398,12 +396,12 @@ void side_run(struct side *side)
 		side_wake(side, after(RETRY));
 		return;
 	}
-	bool was_urgent = vb_local_is_urgent(side->neighbour);
+	bool was_urgent = vb_local_is_urgent(side->local_peer);
 	bool is_same_part = do_part(side);
 	if (side->is_met)
-		vb_neighbour_check(side->neighbour);
+		vb_local_peer_check(side->local_peer);
 	lane_look_around(lane, chance(300000) || side->part == FREE);
-	if (side->is_met && !was_urgent && vb_local_is_urgent(side->neighbour))
+	if (side->is_met && !was_urgent && vb_local_is_urgent(side->local_peer))
 		side->is_rung = true; /* what has just been posted is not to be slept on */
 	go_on(side, is_same_part);
 	local_look(lane, side); /* a turn answers the bells of requests that go elsewhere, too */

@@ -47,7 +47,7 @@ static void fill_receives(struct pair_end *end, unsigned count)
 		REQUIRE_EQUAL(post_receive(end->qp, i, &end->buffer, 64 * i, 64), 0);
 }
 
-/* ---- Blocking threads ------------------------------------------------------------------------------------- */
+/* ---- Blocking threads -------------------------------------------------------------------------------------------- */
 
 /* Sleeps for the next receive completion; sends are taken on the way. */
 static void sleep_for_receive(struct pair_end *end)
@@ -190,7 +190,7 @@ static void several_threads_sleep_on_one_channel(void)
 	free_end(&far);
 }
 
-/* ---- What makes an event ---------------------------------------------------------------------------------- */
+/* ---- What makes an event ----------------------------------------------------------------------------------------- */
 
 static void solicited_only_sleeps_through_the_rest(void)
 {
@@ -250,7 +250,7 @@ static void nonblocking_descriptors_say_eagain(void)
 	free_pair(&pair);
 }
 
-/* ---- Signals ---------------------------------------------------------------------------------------------- */
+/* ---- Signals ----------------------------------------------------------------------------------------------------- */
 
 static atomic_int signals_taken;
 
@@ -326,7 +326,7 @@ static void a_signal_that_restarts_does_not_end_a_wait(void)
 	free_pair(&pair);
 }
 
-/* ---- Asynchronous events ---------------------------------------------------------------------------------- */
+/* ---- Asynchronous events ----------------------------------------------------------------------------------------- */
 
 struct watcher {
 	struct ibv_context *context;
@@ -375,7 +375,7 @@ static void a_blocked_watcher_sees_every_qp_die(void)
 	free_end(&b);
 }
 
-/* ---- Who waits for whom ----------------------------------------------------------------------------------- */
+/* ---- Who waits for whom ------------------------------------------------------------------------------------------ */
 
 struct destroyer {
 	struct ibv_cq *cq;
@@ -498,7 +498,7 @@ static void queues_die_under_a_reader_of_their_channel(void)
 	free_end(&end);
 }
 
-/* ---- Cancelled threads ------------------------------------------------------------------------------------ */
+/* ---- Cancelled threads ------------------------------------------------------------------------------------------- */
 
 static void cancel_and_join(pthread_t thread)
 {

@@ -11,7 +11,7 @@ static unsigned scaled(unsigned count)
 	return is_sanitized() ? count / 5 : count;
 }
 
-/* ---- Two ends of a connection, each made by a thread of its own ----------------------------------------------- */
+/* ---- Two ends of a connection, each made by a thread of its own -------------------------------------------------- */
 
 struct side {
 	struct pair_end end;
@@ -121,7 +121,7 @@ static void lanes_whose_threads_sleep_talk_to_each_other(void)
 	talk_across(2, true);
 }
 
-/* ---- What lanes share ------------------------------------------------------------------------------------------- */
+/* ---- What lanes share -------------------------------------------------------------------------------------------- */
 
 enum { DOMAINS = 4, RECEIVES = 512, PLACE = 128 };
 

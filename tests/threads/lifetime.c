@@ -8,7 +8,7 @@
 #define MANY_MRS 100000
 #define PATTERN  0xC3 /* what no sender ever sends */
 
-/* ---- Background traffic ----------------------------------------------------------------------------------- */
+/* ---- Background traffic ------------------------------------------------------------------------------------------ */
 
 /* Writes from one end of a pair to the other until told to stop; every write must succeed. */
 struct traffic {
@@ -50,7 +50,7 @@ static void traffic_stop(struct traffic *t)
 	free_pair(&t->pair);
 }
 
-/* ---- Creating and destroying ------------------------------------------------------------------------------ */
+/* ---- Creating and destroying ------------------------------------------------------------------------------------- */
 
 struct churn {
 	struct pair_end *end;
@@ -137,7 +137,7 @@ static void threads_open_and_close_devices(void)
 	REQUIRE_EQUAL(count_fds(), fds);
 }
 
-/* ---- Regions that close while they are used --------------------------------------------------------------- */
+/* ---- Regions that close while they are used ---------------------------------------------------------------------- */
 
 /* One thread sends requests at a region over and over; the other closes the region at a random moment and at once takes
  * the memory away. A late access of ours would end the process. */
@@ -295,7 +295,7 @@ static void dereg_ends_all_answers_into_a_region(void)
 	assault_region(IBV_WR_RDMA_READ, true);
 }
 
-/* ---- Rereg ------------------------------------------------------------------------------------------------ */
+/* ---- Rereg ------------------------------------------------------------------------------------------------------- */
 
 struct steady_writer {
 	struct pair pair;
@@ -357,7 +357,7 @@ static void rereg_moves_a_region_under_traffic(void)
 	free_pair(&w.pair);
 }
 
-/* ---- Closing with objects left ---------------------------------------------------------------------------- */
+/* ---- Closing with objects left ----------------------------------------------------------------------------------- */
 
 static void abandon_everything(bool uses_traffic)
 {
@@ -395,7 +395,7 @@ static void close_takes_what_is_left(void)
 	REQUIRE_LESS(heap_bytes(), heap + 65536);
 }
 
-/* ---- Many ------------------------------------------------------------------------------------------------- */
+/* ---- Many -------------------------------------------------------------------------------------------------------- */
 
 static void make_and_destroy_qps(struct pair_end *a, struct pair_end *b, unsigned count)
 {
@@ -471,7 +471,7 @@ static void a_hundred_thousand_regions(void)
 	free_pair(&pair);
 }
 
-/* ---- Overrun ---------------------------------------------------------------------------------------------- */
+/* ---- Overrun ----------------------------------------------------------------------------------------------------- */
 
 static void overrun_is_an_event_and_then_an_error(void)
 {
@@ -503,7 +503,7 @@ static void overrun_is_an_event_and_then_an_error(void)
 		REQUIRE_EQUAL(wc.wr_id, got);
 	REQUIRE(rc < 0);
 	REQUIRE(got >= 4 && got < 32);
-	/* The neighbours are well. */
+	/* The local peers are well. */
 	struct request request = { .opcode = IBV_WR_RDMA_WRITE,
 		.id = 99,
 		.local = &pair.a.buffer,

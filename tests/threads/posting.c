@@ -21,7 +21,7 @@ static unsigned scaled(unsigned count)
 	return is_sanitized() ? count / 5 : count;
 }
 
-/* ---- One posts, another polls ----------------------------------------------------------------------------- */
+/* ---- One posts, another polls ------------------------------------------------------------------------------------ */
 
 struct writer {
 	struct pair pair;
@@ -57,7 +57,7 @@ static void one_thread_posts_while_another_polls(void)
 	free_pair(&w.pair);
 }
 
-/* ---- Many post on one queue pair, many poll one queue ----------------------------------------------------- */
+/* ---- Many post on one queue pair, many poll one queue ------------------------------------------------------------ */
 
 struct crowd {
 	struct pair_end a, b;
@@ -203,7 +203,7 @@ static void many_threads_build_requests_on_one_qp(void)
 	run_crowd(true);
 }
 
-/* ---- Queue pairs that share a CQ and an SRQ --------------------------------------------------------------- */
+/* ---- Queue pairs that share a CQ and an SRQ ---------------------------------------------------------------------- */
 
 #define SHARERS 4
 
@@ -317,7 +317,7 @@ static void qps_share_a_cq_and_an_srq_while_it_is_resized(void)
 	free_end(&shared.hub);
 }
 
-/* ---- The extended poller ---------------------------------------------------------------------------------- */
+/* ---- The extended poller ----------------------------------------------------------------------------------------- */
 
 struct extended {
 	struct ibv_cq_ex *cq;
@@ -384,7 +384,7 @@ static void threads_take_turns_at_the_extended_poller(void)
 	free_end(&b);
 }
 
-/* ---- Datagrams -------------------------------------------------------------------------------------------- */
+/* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
 struct datagrams {
 	struct pair_end a;

@@ -12,7 +12,7 @@ static double idle_limit(void)
 	return is_sanitized() ? 10 * IDLE_CPU_S : IDLE_CPU_S;
 }
 
-/* ---- The sleeping target: the other process connects, and then does nothing at all ------------------------ */
+/* ---- The sleeping target: the other process connects, and then does nothing at all ------------------------------- */
 
 struct introduction {
 	struct address address;
@@ -105,7 +105,7 @@ static void end_peer(struct peer *peer)
 	close(peer->socket);
 }
 
-/* ---- Device memory: a neighbour maps it ------------------------------------------------------------------- */
+/* ---- Device memory: a local peer maps it ------------------------------------------------------------------------- */
 
 enum { SHARED = 262144 };
 
@@ -148,7 +148,7 @@ static _Noreturn void share_and_unshare(int socket)
 		pause();
 }
 
-/* How many mappings there are that are read alone, of so many bytes of a neighbour's. */
+/* How many mappings there are that are read alone, of so many bytes of a local peer's. */
 static unsigned count_mapped(size_t bytes)
 {
 	unsigned long first, end;
@@ -202,7 +202,7 @@ static void device_memory_is_mapped_by_who_reads_it(void)
 	free_end(&end);
 }
 
-/* ---- Registered memory, on request ------------------------------------------------------------------------ */
+/* ---- Registered memory, on request ------------------------------------------------------------------------------- */
 
 enum { REGISTERED = 1 << 21 };
 
@@ -334,7 +334,7 @@ static void a_target_asleep_in_pause_is_read_and_written(void)
 	free_end(&end);
 }
 
-/* ---- Idleness --------------------------------------------------------------------------------------------- */
+/* ---- Idleness ---------------------------------------------------------------------------------------------------- */
 
 static double cpu_while_idle(void)
 {
@@ -383,7 +383,7 @@ static void an_idle_process_uses_no_cpu(void)
 	free_pair(&pair);
 }
 
-/* ---- Forks ------------------------------------------------------------------------------------------------ */
+/* ---- Forks ------------------------------------------------------------------------------------------------------- */
 
 /* Traffic of one thread that must not notice what the others do. */
 struct traffic {
@@ -713,7 +713,7 @@ static void an_orphan_holds_nothing(void)
 	kill(values[0] > values[1] ? values[0] : values[1], SIGKILL); /* a pid is larger than a count of descriptors */
 }
 
-/* ---- exec ------------------------------------------------------------------------------------------------- */
+/* ---- exec -------------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void show_descriptors(int socket)
 {
@@ -754,7 +754,7 @@ static void executed_programs_inherit_nothing(void)
 	traffic_stop(&traffic);
 }
 
-/* ---- A neighbour's end ------------------------------------------------------------------------------------- */
+/* ---- A local peer's end ------------------------------------------------------------------------------------------ */
 
 static _Noreturn void fork_and_sleep(int socket)
 {
@@ -770,7 +770,7 @@ static _Noreturn void fork_and_sleep(int socket)
 }
 
 /* Nor has it to have heard of us before it was stopped. */
-static void a_neighbour_stopped_at_once_is_no_error(void)
+static void a_local_peer_stopped_at_once_is_no_error(void)
 {
 	if (is_over_the_wire())
 		skip("packets are given up");
@@ -804,7 +804,7 @@ static void a_neighbour_stopped_at_once_is_no_error(void)
 
 /* What was under way is told to have failed, soon, but not at once: whoever leaves first with all that he wants may
  * not fail a program that has polled less. Nor does a forked child that lives on hide its parent's death. */
-static void a_neighbours_death_is_told_soon_and_not_at_once(void)
+static void a_local_peers_death_is_told_soon_and_not_at_once(void)
 {
 	if (is_over_the_wire())
 		skip("packets are sent again for longer");
@@ -839,7 +839,7 @@ static void a_neighbours_death_is_told_soon_and_not_at_once(void)
 	free_end(&end);
 }
 
-/* ---- Two processes, several threads each ------------------------------------------------------------------ */
+/* ---- Two processes, several threads each ------------------------------------------------------------------------- */
 
 enum { CONNECTIONS = 4 };
 
@@ -922,8 +922,8 @@ int main(int argc, char **argv)
 		CASE(many_forks_under_traffic),
 		CASE(an_orphan_holds_nothing),
 		CASE(executed_programs_inherit_nothing),
-		CASE(a_neighbour_stopped_at_once_is_no_error),
-		CASE(a_neighbours_death_is_told_soon_and_not_at_once),
+		CASE(a_local_peer_stopped_at_once_is_no_error),
+		CASE(a_local_peers_death_is_told_soon_and_not_at_once),
 		CASE(two_processes_with_four_threads_each),
 	};
 	int socket;

@@ -30,7 +30,7 @@ size_t __sanitizer_get_current_allocated_bytes(void);
 #define SKIPPED      77
 #define CASE_SECONDS (SANITIZED ? 120 : 40)
 
-/* ---- Cases ------------------------------------------------------------------------------------------------ */
+/* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
 void fail(const char *file, int line, const char *format, ...)
 {
@@ -131,7 +131,7 @@ int run_cases(int argc, char **argv, const struct test_case *cases, size_t count
 	return failed ? 1 : 0;
 }
 
-/* ---- A second process ------------------------------------------------------------------------------------- */
+/* ---- A second process -------------------------------------------------------------------------------------------- */
 
 struct peer peer_start(const char *role)
 {
@@ -174,7 +174,7 @@ void peer_receive(int socket, void *bytes, size_t length)
 	REQUIRE_EQUAL(got, length);
 }
 
-/* ---- Time, threads, what a process holds ------------------------------------------------------------------ */
+/* ---- Time, threads, what a process holds ------------------------------------------------------------------------- */
 
 static double seconds_of(clockid_t clock)
 {

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* ---- Cases ------------------------------------------------------------------------------------------------ */
+/* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
 _Noreturn void fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -67,7 +67,7 @@ int peer_socket(int argc, char **argv, const char *role);
 void peer_send(int socket, const void *bytes, size_t length);
 void peer_receive(int socket, void *bytes, size_t length);
 
-/* ---- Time, threads, what a process holds ------------------------------------------------------------------ */
+/* ---- Time, threads, what a process holds ------------------------------------------------------------------------- */
 
 double seconds_now(void);
 void sleep_ms(unsigned ms);

@@ -18,7 +18,7 @@ enum { MEMORY_PORT_ROOM = 13, MEMORY_PORT_INBOX = 512, MEMORY_PORT_TRAIN = 5 };
 struct memory_letter {
 	struct vb_packet packet;
 	struct vb_path path;
-	struct vb_receipt receipt;
+	struct vb_tx_completion completion;
 	struct vb_iov iov[VB_MAX_SGE];
 	unsigned iov_count;
 	uint8_t payload[VB_MAX_MTU];
@@ -31,7 +31,7 @@ struct memory_port {
 	int fd;
 	struct memory_letter held[MEMORY_PORT_ROOM]; /* handed over, and not sent */
 	unsigned held_count;
-	struct vb_receipt sent[MEMORY_PORT_ROOM], finished[MEMORY_PORT_ROOM];
+	struct vb_tx_completion sent[MEMORY_PORT_ROOM], finished[MEMORY_PORT_ROOM];
 	unsigned sent_count, most_held;
 	bool is_stopped;    /* nothing leaves; under mutex, as the inbox */
 	vb_time holds_back; /* what has come is given out so much later, of which the descriptor says nothing; 0: at
@@ -59,7 +59,7 @@ static inline void memory_port_deliver(struct memory_port *to, const struct memo
 		memcpy(at, letter->iov[i].base, letter->iov[i].length);
 }
 
-/* What was handed over leaves, in order; the receipts of what left before come back, in none. */
+/* What was handed over leaves, in order; the completions of what left before come back, in none. */
 static inline void memory_port_depart(struct memory_port *p)
 {
 	if (!p->held_count || p->is_stopped)
@@ -68,7 +68,7 @@ static inline void memory_port_depart(struct memory_port *p)
 		memory_port_deliver(p->peer, &p->held[i]);
 		unsigned place = (i * 7 + p->sent_count) % (p->sent_count + 1);
 		p->sent[p->sent_count++] = p->sent[place];
-		p->sent[place] = p->held[i].receipt;
+		p->sent[place] = p->held[i].completion;
 	}
 	p->counters[VB_PORT_TX_SEGMENTS] += p->held_count;
 	p->held_count = 0;
@@ -76,7 +76,7 @@ static inline void memory_port_depart(struct memory_port *p)
 	eventfd_write(p->fd, 1);
 }
 
-/* Something else is behind the descriptor, as when a courier is replaced. With the driver's mutex held. */
+/* Something else is behind the descriptor, as when a forwarder is replaced. With the host lane's mutex held. */
 static inline void memory_port_change_fd(struct vb_port *port)
 {
 	struct memory_port *p = memory_port_of(port);
@@ -139,17 +139,17 @@ static inline void memory_port_send(struct vb_port *port, struct vb_batch *batch
 		letter->path = (struct vb_path){
 			.src = out->av->sgid, .dst = out->av->dgid, .src_port = out->flow, .hop_limit = 64
 		};
-		letter->receipt = batch->receipts[i];
+		letter->completion = batch->completions[i];
 		letter->iov_count = out->iov_count;
 		memcpy(letter->iov, &batch->iov[out->iov_first], out->iov_count * sizeof(letter->iov[0]));
 	}
-	memset(batch, 0xEE, sizeof(*batch)); /* it is the driver's, who fills it anew */
+	memset(batch, 0xEE, sizeof(*batch)); /* it is the host lane's, who fills it anew */
 	p->most_held = p->held_count > p->most_held ? p->held_count : p->most_held;
 	port->room = MEMORY_PORT_ROOM - p->held_count - p->sent_count;
 	eventfd_write(p->fd, 1);
 }
 
-static inline const struct vb_receipt *memory_port_finished(struct vb_port *port, unsigned *count)
+static inline const struct vb_tx_completion *memory_port_finished(struct vb_port *port, unsigned *count)
 {
 	struct memory_port *p = memory_port_of(port);
 	*count = p->held_count ? 0 : p->sent_count; /* not in the turn that handed something over */

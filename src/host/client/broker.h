@@ -23,7 +23,7 @@ enum vb_broker_notice_kind {
 	VB_BROKER_FAILED, /* the network did not deliver a MAD of vb_broker_post_mad */
 	VB_BROKER_GONE,   /* both broker processes died; connected queue pairs go on */
 	VB_BROKER_BACK,   /* after GONE: the next one knows our slots, and steering is right */
-	VB_BROKER_CHANNEL, /* a slot's courier has been replaced: another channel is behind the slot's descriptor */
+	VB_BROKER_CHANNEL, /* a slot's forwarder has been replaced: another channel is behind the slot's descriptor */
 	VB_BROKER_MEETING, /* with another process of this host: it has asked for one of our slots, or we for its */
 	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is no process that we could meet and have not met */
 	VB_BROKER_LOST,    /* the program closed one of our descriptors, and none is used any more. The last notice */
@@ -73,7 +73,7 @@ void vb_broker_forked(struct vb_broker *broker);
 
 struct vb_slot {
 	uint8_t number;          /* 1 .. 254 */
-	int fd;                  /* receive socket, or a courier's channel (port/carried.h); the caller's to close */
+	int fd;                  /* receive socket, or a forwarder's channel (port/carried.h); the caller's to close */
 	uint32_t receive_buffer; /* effective SO_RCVBUF */
 	bool is_carried;         /* the broker is another user's, and keeps the socket */
 };

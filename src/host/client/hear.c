@@ -9,9 +9,9 @@
 #include "os/clock.h"
 #include "os/descriptor.h"
 
-#define ADOPT_AGAIN_MS   1000 /* a slot that was refused */
-#define BIND_AGAIN_MS    100  /* a port, at first */
-#define COURIER_AGAIN_MS 20
+#define ADOPT_AGAIN_MS     1000 /* a slot that was refused */
+#define BIND_AGAIN_MS      100  /* a port, at first */
+#define FORWARDER_AGAIN_MS 20
 
 static void take_slot(struct vb_broker *broker, struct vb_broker_request *request)
 {
@@ -89,12 +89,12 @@ static bool take_answer(struct vb_broker *broker, const struct vb_message *messa
 
 static void try_later(struct vb_broker *broker, struct vb_held_slot *held, const struct vb_message *refusal)
 {
-	bool is_early = refusal->error == EAGAIN; /* its courier is not there yet */
+	bool is_early = refusal->error == EAGAIN; /* its forwarder is not there yet */
 
 	if (!is_early)
 		vb_log(VB_LOG_WARN, "the new broker does not take slot %u: %s", held->slot.number, refusal->why);
 	held->is_said = broker->has_all = false;
-	held->again_ms = vb_clock_ms() + (is_early ? COURIER_AGAIN_MS : ADOPT_AGAIN_MS);
+	held->again_ms = vb_clock_ms() + (is_early ? FORWARDER_AGAIN_MS : ADOPT_AGAIN_MS);
 }
 
 static bool take_adoption(struct vb_broker *broker, const struct vb_message *message)
@@ -117,7 +117,7 @@ static bool take_adoption(struct vb_broker *broker, const struct vb_message *mes
 	return false;
 }
 
-/* No thread waits for it: a courier has taken the place of another, which is news, or it came too late, or twice. */
+/* No thread waits for it: a forwarder has taken the place of another, which is news, or it came too late, or twice. */
 static bool take_late_slot(struct vb_broker *broker, const struct vb_message *message, int fd)
 {
 	const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = message->slot };

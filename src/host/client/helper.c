@@ -31,7 +31,7 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
 #define __clone clone
 #endif
 
-/* ---- Finding the program --------------------------------------------------------------------------------------- */
+/* ---- Finding the program ----------------------------------------------------------------------------------------- */
 
 static bool is_program(char path[VB_HELPER_PATH], const char *directory, const char *below, const char *name)
 {
@@ -75,7 +75,7 @@ int vb_helper_find(const char *name, const char *libexec, char path[VB_HELPER_PA
 		name, real);
 }
 
-/* ---- Running it ------------------------------------------------------------------------------------------------ */
+/* ---- Running it -------------------------------------------------------------------------------------------------- */
 
 /* The environment without the loader's variables: a helper may outlive us and needs no preloads. In secure execution
  * the environment is another user's, and the helper gets none of it. */

@@ -87,7 +87,7 @@ void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot)
 	}
 }
 
-/* ---- Answers -------------------------------------------------------------------------------------------------- */
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
 static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request)
 {

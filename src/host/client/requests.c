@@ -120,7 +120,7 @@ int vb_broker_join(
 	return ask(broker, &request, NULL, 0);
 }
 
-/* ---- Ports ------------------------------------------------------------------------------------------------------ */
+/* ---- Ports ------------------------------------------------------------------------------------------------------- */
 
 int vb_broker_bind(struct vb_broker *broker, struct vb_binding *is, char *why, size_t why_size)
 {
@@ -182,7 +182,7 @@ void vb_broker_unbind(struct vb_broker *broker, const struct vb_binding *is)
 	pthread_mutex_unlock(&broker->mutex);
 }
 
-/* ---- Peers and MADs --------------------------------------------------------------------------------------------- */
+/* ---- Peers and MADs ---------------------------------------------------------------------------------------------- */
 
 static struct vb_broker_question *find_question(struct vb_broker *broker, const struct vb_gid *dgid)
 {

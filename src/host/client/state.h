@@ -110,7 +110,7 @@ struct vb_broker {
 
 /* All with the mutex held. */
 
-/* ---- state.c ---------------------------------------------------------------------------------------------- */
+/* ---- state.c ----------------------------------------------------------------------------------------------------- */
 
 /* NULL: there is none. */
 struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number);
@@ -119,7 +119,7 @@ struct vb_held_slot *vb_broker_find_slot(struct vb_broker *broker, uint8_t numbe
 void vb_broker_holds(const struct vb_broker *broker);
 void vb_held_slot_holds(const struct vb_held_slot *held);
 
-/* ---- say.c ------------------------------------------------------------------------------------------------ */
+/* ---- say.c ------------------------------------------------------------------------------------------------------- */
 
 /* Sends what is due, as far as there is room. True: all of it. */
 bool vb_broker_say_all(struct vb_broker *broker);
@@ -132,13 +132,13 @@ struct vb_message vb_broker_about(uint16_t kind, const struct vb_binding *bindin
 void vb_worker_forgot(struct vb_broker *broker);
 void vb_broker_forgot(struct vb_broker *broker);
 
-/* ---- hear.c ----------------------------------------------------------------------------------------------- */
+/* ---- hear.c ------------------------------------------------------------------------------------------------------ */
 
 /* Takes a message; of fds, which came with it, those that are used become -1. True: the user is to hear *notice. */
 bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice);
 
-/* ---- meet.c ----------------------------------------------------------------------------------------------- */
+/* ---- meet.c ------------------------------------------------------------------------------------------------------ */
 
 /* As vb_broker_take. */
 bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],

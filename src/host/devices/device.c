@@ -14,7 +14,7 @@ bool vb_device_is_forked(const struct vb_device *device)
 	return device->process->is_forked;
 }
 
-/* ---- Devices ---------------------------------------------------------------------------------------------------- */
+/* ---- Devices ----------------------------------------------------------------------------------------------------- */
 
 static bool find_listed(const char *name, struct vb_device_info *info, int *error)
 {
@@ -49,7 +49,7 @@ static int create_device(struct vb_process *p, const struct vb_device_info *info
 		.seed_high = vb_host_random_seed(),
 		.mtu = info->mtu,
 		.advertise_credits = false,
-		.lives = p->lives };
+		.epochs = p->epochs };
 	struct vb_device *d = calloc(1, sizeof(*d));
 
 	if (!d)
@@ -175,7 +175,7 @@ struct vb_device *vb_process_device_of(const struct vb_process *p, const struct 
 	return NULL;
 }
 
-/* ---- Changes of links and addresses ----------------------------------------------------------------------------- */
+/* ---- Changes of links and addresses ------------------------------------------------------------------------------ */
 
 static bool same_gids(const struct vb_device_info *a, const struct vb_device_info *b)
 {
@@ -227,8 +227,8 @@ void vb_process_refresh_devices(struct vb_process *p)
 				now = list[i];
 		update_device(device, &now);
 	}
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		vb_neighbours_address_change(p->drivers[i]);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		vb_host_peers_address_change(p->host_lanes[i]);
 	vb_process_unlock(p);
 	free(list);
 }

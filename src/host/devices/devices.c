@@ -27,7 +27,7 @@ uint32_t vb_device_mtu(uint32_t netdev_mtu)
 	return 0;
 }
 
-/* ---- GIDs ------------------------------------------------------------------------------------------------------- */
+/* ---- GIDs -------------------------------------------------------------------------------------------------------- */
 
 static bool is_link_local(const struct vb_gid *gid)
 {
@@ -57,7 +57,7 @@ static void add_gids(struct vb_device_info *device, const struct vb_interface *i
 	}
 }
 
-/* ---- The node GUID ---------------------------------------------------------------------------------------------- */
+/* ---- The node GUID ----------------------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
 {
@@ -103,7 +103,7 @@ static uint64_t node_guid(const struct vb_interface *interface)
 	return result;
 }
 
-/* ---- The list --------------------------------------------------------------------------------------------------- */
+/* ---- The list ---------------------------------------------------------------------------------------------------- */
 
 /* Why it is no device; NULL when it is one. */
 static const char *fault_of(const struct vb_interface *interface)

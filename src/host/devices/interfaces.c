@@ -112,7 +112,7 @@ static int take_address(struct interface_list *list, const struct nlmsghdr *mess
 	return 0;
 }
 
-/* ---- rtnetlink -------------------------------------------------------------------------------------------------- */
+/* ---- rtnetlink --------------------------------------------------------------------------------------------------- */
 
 typedef int (*take_function)(struct interface_list *list, const struct nlmsghdr *message);
 
@@ -204,7 +204,7 @@ void vb_interfaces_drain(int fd)
 		errno = 0;
 }
 
-/* ---- Routes, speed ---------------------------------------------------------------------------------------------- */
+/* ---- Routes, speed ----------------------------------------------------------------------------------------------- */
 
 static struct sockaddr_storage address_of(const struct vb_gid *gid)
 {

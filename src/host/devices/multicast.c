@@ -8,7 +8,7 @@
 
 struct membership {
 	struct vb_list link;
-	const struct vb_driver *driver;
+	const struct vb_host_lane *host_lane;
 	struct vb_gid group;
 	uint32_t ifindex;
 	unsigned count;
@@ -17,24 +17,24 @@ struct membership {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list memberships = { &memberships, &memberships };
 
-static int change(const struct vb_driver *d, const struct vb_gid *group, uint32_t ifindex, bool join)
+static int change(const struct vb_host_lane *d, const struct vb_gid *group, uint32_t ifindex, bool join)
 {
 	if (d->slot.is_carried)
 		return vb_broker_join(d->process->broker, &d->slot, group, ifindex, join);
 	return vb_change_membership(d->slot.fd, group, ifindex, join);
 }
 
-static struct membership *find(const struct vb_driver *d, const struct vb_gid *group, uint32_t ifindex)
+static struct membership *find(const struct vb_host_lane *d, const struct vb_gid *group, uint32_t ifindex)
 {
 	vb_list_for_each (node, &memberships) {
 		struct membership *m = vb_container_of(node, struct membership, link);
-		if (m->driver == d && m->ifindex == ifindex && vb_gid_equal(&m->group, group))
+		if (m->host_lane == d && m->ifindex == ifindex && vb_gid_equal(&m->group, group))
 			return m;
 	}
 	return NULL;
 }
 
-static int join_first(const struct vb_driver *d, const struct vb_gid *group, uint32_t ifindex)
+static int join_first(const struct vb_host_lane *d, const struct vb_gid *group, uint32_t ifindex)
 {
 	struct membership *m = malloc(sizeof(*m));
 
@@ -49,21 +49,21 @@ static int join_first(const struct vb_driver *d, const struct vb_gid *group, uin
 		free(m);
 		return rc;
 	}
-	*m = (struct membership){ .driver = d, .group = *group, .ifindex = ifindex, .count = 1 };
+	*m = (struct membership){ .host_lane = d, .group = *group, .ifindex = ifindex, .count = 1 };
 	vb_list_add_tail(&memberships, &m->link);
 	return 0;
 }
 
 /* An interface that went and came back has another index. */
-static uint32_t interface_of(struct vb_device *device, struct vb_driver *d)
+static uint32_t interface_of(struct vb_device *device, struct vb_host_lane *d)
 {
-	vb_driver_lock(d);
+	vb_host_lane_lock(d);
 	uint32_t ifindex = device->info.ifindex;
-	vb_driver_unlock(d);
+	vb_host_lane_unlock(d);
 	return ifindex;
 }
 
-int vb_device_join(struct vb_device *device, struct vb_driver *d, const struct vb_gid *group)
+int vb_device_join(struct vb_device *device, struct vb_host_lane *d, const struct vb_gid *group)
 {
 	int rc = 0;
 
@@ -82,7 +82,7 @@ int vb_device_join(struct vb_device *device, struct vb_driver *d, const struct v
 	return rc;
 }
 
-int vb_device_leave(struct vb_device *device, struct vb_driver *d, const struct vb_gid *group)
+int vb_device_leave(struct vb_device *device, struct vb_host_lane *d, const struct vb_gid *group)
 {
 	int rc = -EINVAL;
 

@@ -34,7 +34,7 @@ static const struct row {
 	{ "hw_counters/rx_icrc_encapsulated", PORT, VB_PORT_RX_DROP_ICRC, -1 },
 };
 
-static uint64_t value_of(const struct vb_driver *d, const struct row *row)
+static uint64_t value_of(const struct vb_host_lane *d, const struct row *row)
 {
 	uint64_t lane[VB_COUNTER_COUNT], port[VB_PORT_COUNTER_COUNT];
 
@@ -50,7 +50,7 @@ const char *vb_process_counter(const struct vb_process *p, unsigned n, uint64_t 
 	if (n >= sizeof(table) / sizeof(table[0]))
 		return NULL;
 	*value = 0;
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		*value += value_of(p->drivers[i], &table[n]);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		*value += value_of(p->host_lanes[i], &table[n]);
 	return table[n].name;
 }

@@ -74,7 +74,7 @@ void vb_crowding_is_of_use(struct vb_crowding *crowding)
 	crowding->is_idle = false;
 }
 
-/* ---- The calling thread ----------------------------------------------------------------------------------------- */
+/* ---- The calling thread ------------------------------------------------------------------------------------------ */
 
 struct vb_crowding *vb_crowding_of_caller(void)
 {

@@ -7,7 +7,7 @@
 
 #define INDICES 65536u
 
-/* ---- How many --------------------------------------------------------------------------------------------------- */
+/* ---- How many ---------------------------------------------------------------------------------------------------- */
 
 static unsigned cores(void)
 {
@@ -52,8 +52,7 @@ void vb_lanes_indices(const struct vb_lanes *lanes, unsigned index, uint32_t *fi
 	assert(*first + *count <= INDICES);
 }
 
-/* ---- Which one ------------------------------------------------------------------------------------------------------
- */
+/* ---- Which one --------------------------------------------------------------------------------------------------- */
 
 /* False: there is none, and there will be none. */
 static bool make_up_to(struct vb_process *p, unsigned index)
@@ -61,24 +60,24 @@ static bool make_up_to(struct vb_process *p, unsigned index)
 	int rc = 0;
 
 	vb_process_hold();
-	while (rc == 0 && vb_process_driver_count(p) <= index)
-		rc = vb_process_add_driver(p);
+	while (rc == 0 && vb_process_host_lane_count(p) <= index)
+		rc = vb_process_add_host_lane(p);
 	if (rc < 0)
-		atomic_store(&p->lanes.most, vb_process_driver_count(p));
+		atomic_store(&p->lanes.most, vb_process_host_lane_count(p));
 	vb_process_release();
 	return rc == 0;
 }
 
-static struct vb_driver *driver_at(struct vb_process *p, unsigned turn)
+static struct vb_host_lane *host_lane_at(struct vb_process *p, unsigned turn)
 {
 	unsigned index = turn % atomic_load_explicit(&p->lanes.most, memory_order_relaxed);
 
 	if (p->is_forked)
 		return vb_process_home(p);
-	while (index >= vb_process_driver_count(p) && !make_up_to(p, index))
+	while (index >= vb_process_host_lane_count(p) && !make_up_to(p, index))
 		index = turn % atomic_load_explicit(&p->lanes.most, memory_order_relaxed);
-	assert(index < vb_process_driver_count(p));
-	return p->drivers[index];
+	assert(index < vb_process_host_lane_count(p));
+	return p->host_lanes[index];
 }
 
 static unsigned turn_of_caller(struct vb_lanes *lanes)
@@ -95,52 +94,52 @@ static unsigned turn_of_caller(struct vb_lanes *lanes)
 	return mine.turn;
 }
 
-struct vb_driver *vb_device_driver_of_caller(struct vb_device *device)
+struct vb_host_lane *vb_device_host_lane_of_caller(struct vb_device *device)
 {
 	struct vb_lanes *lanes = &device->process->lanes;
 
-	return driver_at(
+	return host_lane_at(
 		device->process, lanes->are_in_turn ? atomic_fetch_add(&lanes->queues, 1) : turn_of_caller(lanes));
 }
 
-struct vb_driver *vb_device_driver_of_domain(struct vb_device *device)
+struct vb_host_lane *vb_device_host_lane_of_domain(struct vb_device *device)
 {
-	return driver_at(device->process, atomic_fetch_add(&device->process->lanes.domains, 1));
+	return host_lane_at(device->process, atomic_fetch_add(&device->process->lanes.domains, 1));
 }
 
-struct vb_driver *vb_device_driver_after(struct vb_device *device, const struct vb_driver *d)
+struct vb_host_lane *vb_device_host_lane_after(struct vb_device *device, const struct vb_host_lane *d)
 {
-	return driver_at(device->process, d->index + 1);
+	return host_lane_at(device->process, d->index + 1);
 }
 
-struct vb_driver *vb_device_driver(struct vb_device *device)
+struct vb_host_lane *vb_device_host_lane(struct vb_device *device)
 {
 	return vb_process_home(device->process);
 }
 
-unsigned vb_driver_bit(const struct vb_driver *d)
+unsigned vb_host_lane_bit(const struct vb_host_lane *d)
 {
 	assert(d->index < VB_LANES_MAX);
 	return 1u << d->index;
 }
 
-/* ---- Several at once -------------------------------------------------------------------------------------------- */
+/* ---- Several at once --------------------------------------------------------------------------------------------- */
 
 /* The next of the set that exists, taken out of the set. NULL: there is no other. */
-static struct vb_driver *next(const struct vb_process *p, unsigned *lanes)
+static struct vb_host_lane *next(const struct vb_process *p, unsigned *lanes)
 {
 	unsigned index = *lanes ? (unsigned)__builtin_ctz(*lanes) : VB_LANES_MAX;
 
 	*lanes &= *lanes - 1;
-	return index < vb_process_driver_count(p) ? p->drivers[index] : NULL;
+	return index < vb_process_host_lane_count(p) ? p->host_lanes[index] : NULL;
 }
 
 int vb_device_lock(struct vb_device *device, unsigned lanes)
 {
 	if (device->process->is_forked)
 		return -ENODEV;
-	for (struct vb_driver *d; (d = next(device->process, &lanes));)
-		vb_driver_lock(d);
+	for (struct vb_host_lane *d; (d = next(device->process, &lanes));)
+		vb_host_lane_lock(d);
 	return 0;
 }
 
@@ -150,35 +149,35 @@ int vb_device_lock_quiet(struct vb_device *device)
 
 	if (device->process->is_forked)
 		return -ENODEV;
-	for (struct vb_driver *d; (d = next(device->process, &lanes));)
-		vb_driver_lock_quiet(d);
+	for (struct vb_host_lane *d; (d = next(device->process, &lanes));)
+		vb_host_lane_lock_quiet(d);
 	return 0;
 }
 
 /* From the first unlock on there may be more lanes than were locked. */
 void vb_device_unlock(struct vb_device *device, unsigned lanes)
 {
-	lanes &= (1u << vb_process_driver_count(device->process)) - 1;
-	for (struct vb_driver *d; (d = next(device->process, &lanes));)
-		vb_driver_unlock(d);
+	lanes &= (1u << vb_process_host_lane_count(device->process)) - 1;
+	for (struct vb_host_lane *d; (d = next(device->process, &lanes));)
+		vb_host_lane_unlock(d);
 }
 
 void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey)
 {
 	unsigned lanes = VB_ALL_LANES;
 
-	for (struct vb_driver *d; (d = next(device->process, &lanes));) {
-		if (!vb_lane_sends_datagrams(d->lane) || vb_driver_lock(d))
+	for (struct vb_host_lane *d; (d = next(device->process, &lanes));) {
+		if (!vb_lane_sends_datagrams(d->lane) || vb_host_lane_lock(d))
 			continue;
 		vb_lane_keep_datagrams(d->lane, lkey);
-		vb_driver_unlock(d);
+		vb_host_lane_unlock(d);
 	}
 }
 
 void vb_device_settle(struct vb_device *device, unsigned lanes)
 {
-	for (struct vb_driver *d; (d = next(device->process, &lanes));)
-		vb_driver_settle(d);
+	for (struct vb_host_lane *d; (d = next(device->process, &lanes));)
+		vb_host_lane_settle(d);
 }
 
 void vb_device_drive(struct vb_device *device, unsigned lanes)
@@ -188,7 +187,7 @@ void vb_device_drive(struct vb_device *device, unsigned lanes)
 
 	if (device->process->is_forked)
 		return;
-	for (struct vb_driver *d; (d = next(device->process, &lanes));)
-		is_busy |= vb_driver_poll(d, &now);
-	vb_driver_rest(is_busy, now);
+	for (struct vb_host_lane *d; (d = next(device->process, &lanes));)
+		is_busy |= vb_host_lane_poll(d, &now);
+	vb_host_lane_rest(is_busy, now);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "base/invariant.h"
 
-/* ---- The table -------------------------------------------------------------------------------------------------- */
+/* ---- The table --------------------------------------------------------------------------------------------------- */
 
 enum event {
 	POLLS,         /* threads have polled often enough */
@@ -73,7 +73,7 @@ const char *vb_owner_name(enum vb_owner owner)
 	return owners[owner].name;
 }
 
-/* ---- The timer -------------------------------------------------------------------------------------------------- */
+/* ---- The timer --------------------------------------------------------------------------------------------------- */
 
 static unsigned set_alarm(struct vb_ownership *o, enum vb_alarm alarm, vb_time at)
 {
@@ -111,7 +111,7 @@ static unsigned change_timer(struct vb_ownership *o, enum vb_owner from, enum vb
 	return 0;
 }
 
-/* ---- Changes ---------------------------------------------------------------------------------------------------- */
+/* ---- Changes ----------------------------------------------------------------------------------------------------- */
 
 static void check(const struct vb_ownership *o)
 {
@@ -152,7 +152,7 @@ static unsigned step(struct vb_ownership *o, enum event event)
 	if (o->has_thread)
 		actions = change_watch(from, to) | change_timer(o, from, to);
 	if (to == RETURNER)
-		actions |= VB_DO_SETTLE_DEBTS;
+		actions |= VB_DO_SEND_ACKS;
 	if (to == RETURNER || to == POLLERS)
 		actions |= VB_DO_ROUSE;
 	return actions;
@@ -165,7 +165,7 @@ void vb_ownership_init(struct vb_ownership *o, bool has_thread)
 	check(o);
 }
 
-/* ---- Polls ------------------------------------------------------------------------------------------------------ */
+/* ---- Polls ------------------------------------------------------------------------------------------------------- */
 
 /* A poll is judged that may take the lane: the last of those in a row, and the first since pollers were missed. */
 enum vb_poll vb_ownership_polled_beside(struct vb_ownership *o, vb_time now)
@@ -211,7 +211,7 @@ void vb_ownership_returned(struct vb_ownership *o, vb_time now)
 	assert(vb_ownership_owner(o) != RETURNER || o->alarm == VB_ALARM_LOOK);
 }
 
-/* ---- Threads that wait ------------------------------------------------------------------------------------------ */
+/* ---- Threads that wait ------------------------------------------------------------------------------------------- */
 
 unsigned vb_ownership_wait(struct vb_ownership *o, const void *waiter)
 {
@@ -274,7 +274,7 @@ void vb_ownership_end_wait_beside(struct vb_ownership *o)
 	o->beside--;
 }
 
-/* ---- The progress thread ---------------------------------------------------------------------------------------- */
+/* ---- The progress thread ----------------------------------------------------------------------------------------- */
 
 void vb_ownership_thread_turn(struct vb_ownership *o)
 {
@@ -344,7 +344,7 @@ struct vb_look vb_ownership_timer_is_up(struct vb_ownership *o, bool is_quiet, b
 	return look;
 }
 
-/* ---- The lane's deadlines --------------------------------------------------------------------------------------- */
+/* ---- The lane's deadlines ---------------------------------------------------------------------------------------- */
 
 bool vb_ownership_needs_timer(const struct vb_ownership *o)
 {
@@ -366,7 +366,7 @@ unsigned vb_ownership_arm_at_once(struct vb_ownership *o, vb_time now)
 	return set_alarm(o, VB_ALARM_LANE, now);
 }
 
-/* ---- The port --------------------------------------------------------------------------------------------------- */
+/* ---- The port ---------------------------------------------------------------------------------------------------- */
 
 unsigned vb_ownership_port_changed(struct vb_ownership *o)
 {
@@ -377,7 +377,7 @@ unsigned vb_ownership_port_changed(struct vb_ownership *o)
 	return actions;
 }
 
-/* ---- Lingering -------------------------------------------------------------------------------------------------- */
+/* ---- Lingering --------------------------------------------------------------------------------------------------- */
 
 vb_time vb_ownership_linger(vb_time linger, vb_time slept)
 {

@@ -1,5 +1,6 @@
 /* Which thread runs a lane: a state machine that knows no thread, no descriptor and no clock. Its holder (turn.c,
- * driver.c, driver_wait.c, progress.c) tells it what happens and when, and carries out what it answers (wakeups.c).
+ * host_lane.c, host_lane_wait.c, progress.c) tells it what happens and when, and carries out what it answers
+ * (wakeups.c).
  *
  * A lane is run by the threads that come by: a thread that polls its completion queues, a thread that sleeps until a
  * completion event comes, and, when neither does, the progress thread. One of them owns the lane at a time. Any thread
@@ -54,13 +55,13 @@ enum vb_alarm {
 
 /* Bits: the caller is to do this after a change (vb_wakeups_do). */
 enum vb_owner_action {
-	VB_DO_WATCH_PORT = 1,    /* the progress thread sleeps on the port's descriptors from now on */
-	VB_DO_LEAVE_PORT = 2,    /* ... no more */
-	VB_DO_HEAR_BELLS = 4,    /* ... on the local peers' bells from now on */
-	VB_DO_LEAVE_BELLS = 8,   /* ... no more */
-	VB_DO_SET_TIMER = 16,    /* to alarm_at, or to nothing if alarm is VB_ALARM_NONE */
-	VB_DO_SETTLE_DEBTS = 32, /* local peers that are awake are told what was not told yet */
-	VB_DO_ROUSE = 64,        /* no local peer needs to ring: memory is looked at */
+	VB_DO_WATCH_PORT = 1,  /* the progress thread sleeps on the port's descriptors from now on */
+	VB_DO_LEAVE_PORT = 2,  /* ... no more */
+	VB_DO_HEAR_BELLS = 4,  /* ... on the local peers' bells from now on */
+	VB_DO_LEAVE_BELLS = 8, /* ... no more */
+	VB_DO_SET_TIMER = 16,  /* to alarm_at, or to nothing if alarm is VB_ALARM_NONE */
+	VB_DO_SEND_ACKS = 32,  /* local peers that are awake are told what was not told yet */
+	VB_DO_ROUSE = 64,      /* no local peer needs to ring: memory is looked at */
 };
 
 struct vb_ownership {

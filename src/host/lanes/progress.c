@@ -1,14 +1,14 @@
-/* The progress thread: keeps a driver's lane going while the application's threads do something else.
+/* The progress thread: keeps a host lane's lane going while the application's threads do something else.
  *
  * It sleeps on the descriptors of wakeups.c, and on these alone: an idle process is woken by nothing else. Whether the
  * lane is its to run when it wakes is ownership.c's to say. For the broker it never waits: that has a thread of its own
  * (client/broker.c). */
-#include "host/lanes/driver_state.h"
+#include "host/lanes/host_lane_state.h"
 
 #include <sched.h>
 #include "base/invariant.h"
 #include "base/lock.h"
-#include "host/peers/local_peers.h"
+#include "host/peers/host_peers.h"
 #include "os/descriptor.h"
 #include "os/thread.h"
 
@@ -21,7 +21,7 @@
  * again soon after it had gone to sleep stays awake for a moment longer, unless another thread wants the core. */
 
 /* False: the core is another thread's, and there is no more lingering. */
-static bool gives_way_for_nothing(struct vb_driver_state *s)
+static bool gives_way_for_nothing(struct vb_host_lane_state *s)
 {
 	vb_time before = vb_host_now();
 
@@ -32,22 +32,22 @@ static bool gives_way_for_nothing(struct vb_driver_state *s)
 	return false;
 }
 
-static bool turn_to_neighbours(struct vb_driver_state *s)
+static bool turn_to_local_peers(struct vb_host_lane_state *s)
 {
-	struct vb_driver *d = &s->driver;
+	struct vb_host_lane *d = &s->host_lane;
 
-	vb_driver_lock(d);
-	bool is_ours = vb_ownership_is_thread(&s->ownership) && vb_neighbours_are_awake(d);
-	bool is_busy = is_ours && vb_driver_turn_to_neighbours(d);
+	vb_host_lane_lock(d);
+	bool is_ours = vb_ownership_is_thread(&s->ownership) && vb_host_peers_are_awake(d);
+	bool is_busy = is_ours && vb_host_lane_turn_to_local_peers(d);
 	if (is_ours)
 		vb_ownership_thread_turn(&s->ownership);
-	vb_driver_unlock(d);
+	vb_host_lane_unlock(d);
 	return is_busy;
 }
 
 /* Gives way before it begins to wait, for what has come may have woken the program, and now and then.
  * True: the local peers are not to be left yet, but other things are to be looked at. */
-static bool keep_company(struct vb_driver_state *s)
+static bool keep_company(struct vb_host_lane_state *s)
 {
 	vb_time begin = vb_host_now(), since = begin, now = begin, gives_way_at = begin;
 
@@ -55,7 +55,7 @@ static bool keep_company(struct vb_driver_state *s)
 	while (vb_time_since(since, now) < s->linger) {
 		if (vb_time_since(begin, now) >= VB_LINGER_IN_A_ROW)
 			return true;
-		if (turn_to_neighbours(s)) {
+		if (turn_to_local_peers(s)) {
 			since = gives_way_at = now = vb_host_now();
 			continue;
 		}
@@ -71,20 +71,20 @@ static bool keep_company(struct vb_driver_state *s)
 	return false;
 }
 
-/* ---- Driving ---------------------------------------------------------------------------------------------------- */
+/* ---- Driving ----------------------------------------------------------------------------------------------------- */
 
-static bool turn(struct vb_driver_state *s, unsigned *looks, bool is_answering)
+static bool turn(struct vb_host_lane_state *s, unsigned *looks, bool is_answering)
 {
-	struct vb_driver *d = &s->driver;
+	struct vb_host_lane *d = &s->host_lane;
 
-	vb_driver_lock(d);
-	bool is_busy = vb_driver_turn(d, *looks);
-	*looks = vb_driver_looks_next(d, false);
+	vb_host_lane_lock(d);
+	bool is_busy = vb_host_lane_turn(d, *looks);
+	*looks = vb_host_lane_looks_next(d, false);
 	if (!is_answering)
-		vb_neighbours_settle(d, s->turned_at);
+		vb_host_peers_settle(d, s->turned_at);
 	vb_ownership_thread_turn(&s->ownership);
 	assert(vb_ownership_owner(&s->ownership) != VB_OWNER_THREAD_ASLEEP);
-	vb_driver_unlock(d);
+	vb_host_lane_unlock(d);
 	return is_busy;
 }
 
@@ -95,22 +95,22 @@ static bool is_last_awake(const struct vb_ownership *o)
 }
 
 /* False: something has come meanwhile. */
-static bool go_to_sleep(struct vb_driver_state *s, bool is_answering)
+static bool go_to_sleep(struct vb_host_lane_state *s, bool is_answering)
 {
-	struct vb_driver *d = &s->driver;
+	struct vb_host_lane *d = &s->host_lane;
 	bool is_quiet = true;
 
-	vb_driver_lock(d);
+	vb_host_lane_lock(d);
 	if (!is_answering)
-		vb_driver_settle(d);
+		vb_host_lane_settle(d);
 	if (is_last_awake(&s->ownership))
-		is_quiet = vb_neighbours_doze(d, vb_host_now());
+		is_quiet = vb_host_peers_doze(d, vb_host_now());
 	if (is_quiet)
 		vb_ownership_thread_sleeps(&s->ownership);
 	else
 		vb_ownership_thread_turn(&s->ownership);
 	assert(!vb_ownership_is_thread(&s->ownership) || vb_ownership_is_awake(&s->ownership) == !is_quiet);
-	vb_driver_unlock(d);
+	vb_host_lane_unlock(d);
 	return is_quiet;
 }
 
@@ -118,7 +118,7 @@ static bool go_to_sleep(struct vb_driver_state *s, bool is_answering)
  * A program that has posted since the last time, though it does not poll now, is most likely looking at its memory and
  * about to answer what just arrived there. Then acks are held back for their time: one that overtook the answer would
  * send the peer's program out of its poll just before the answer comes. */
-static bool drive(struct vb_driver_state *s, unsigned looks)
+static bool drive(struct vb_host_lane_state *s, unsigned looks)
 {
 	unsigned posts = atomic_load_explicit(&s->posts, memory_order_relaxed);
 	bool is_busy = true, is_answering = posts != s->posts_seen;
@@ -134,34 +134,34 @@ static bool drive(struct vb_driver_state *s, unsigned looks)
 	return !is_busy;
 }
 
-/* ---- What woke it ----------------------------------------------------------------------------------------------- */
+/* ---- What woke it ------------------------------------------------------------------------------------------------ */
 
 /* The timer has come up. True: a turn is to be run. */
-static bool hear_timer(struct vb_driver_state *s)
+static bool hear_timer(struct vb_host_lane_state *s)
 {
-	vb_driver_lock(&s->driver);
+	vb_host_lane_lock(&s->host_lane);
 	const bool is_quiet = s->port_quiet >= VB_PORT_QUIET;
 	struct vb_look look = vb_ownership_timer_is_up(&s->ownership, is_quiet, s->riders.were_there, vb_host_now());
 	vb_wakeups_do(s, look.actions);
 	if (look.has_looked)
 		s->riders.were_there = false;
 	assert(!look.must_drive || !vb_ownership_is_left_to_pollers(&s->ownership));
-	vb_driver_unlock(&s->driver);
+	vb_host_lane_unlock(&s->host_lane);
 	return look.must_drive;
 }
 
 /* Pollers see what is in memory, but not what comes by sockets. False: they do not own the lane any more, and its owner
  * may sleep, whose bell this was. */
-static bool hear_for_pollers(struct vb_driver_state *s)
+static bool hear_for_pollers(struct vb_host_lane_state *s)
 {
-	vb_driver_lock(&s->driver);
-	vb_neighbours_hear(&s->driver);
+	vb_host_lane_lock(&s->host_lane);
+	vb_host_peers_hear(&s->host_lane);
 	bool are_there = vb_ownership_is_left_to_pollers(&s->ownership);
-	vb_driver_unlock(&s->driver);
+	vb_host_lane_unlock(&s->host_lane);
 	return are_there;
 }
 
-static void do_chores(struct vb_driver_state *s, unsigned chores)
+static void do_chores(struct vb_host_lane_state *s, unsigned chores)
 {
 	for (; chores; chores &= chores - 1) {
 		const struct vb_chore *chore = &s->wakeups.chores[__builtin_ctz(chores)];
@@ -171,7 +171,7 @@ static void do_chores(struct vb_driver_state *s, unsigned chores)
 }
 
 /* True: a turn is to be run. False: *is_done says whether the thread may sleep. */
-static bool is_to_drive(struct vb_driver_state *s, const struct vb_woken *woken, bool *is_done)
+static bool is_to_drive(struct vb_host_lane_state *s, const struct vb_woken *woken, bool *is_done)
 {
 	if (woken->by_timer && hear_timer(s))
 		return true;
@@ -184,7 +184,7 @@ static bool is_to_drive(struct vb_driver_state *s, const struct vb_woken *woken,
 
 static void *run(void *argument)
 {
-	struct vb_driver_state *s = argument;
+	struct vb_host_lane_state *s = argument;
 	bool is_done = true;
 	int state;
 
@@ -205,11 +205,11 @@ static void *run(void *argument)
 	}
 }
 
-/* ---- Start and stop --------------------------------------------------------------------------------------------- */
+/* ---- Start and stop ---------------------------------------------------------------------------------------------- */
 
-int vb_progress_start(struct vb_driver *d, bool has_thread)
+int vb_progress_start(struct vb_host_lane *d, bool has_thread)
 {
-	struct vb_driver_state *s = vb_state_of(d);
+	struct vb_host_lane_state *s = vb_state_of(d);
 
 	assert(vb_ownership_owner(&s->ownership) == VB_OWNER_NOBODY);
 	vb_wakeups_watch_port(s);
@@ -223,20 +223,20 @@ int vb_progress_start(struct vb_driver *d, bool has_thread)
 	return rc;
 }
 
-bool vb_progress_has_thread(const struct vb_driver *d)
+bool vb_progress_has_thread(const struct vb_host_lane *d)
 {
 	return vb_state_of_const(d)->ownership.has_thread;
 }
 
-void vb_progress_cancel(struct vb_driver *d)
+void vb_progress_cancel(struct vb_host_lane *d)
 {
 	if (vb_state_of(d)->ownership.has_thread)
 		pthread_cancel(vb_state_of(d)->thread);
 }
 
-void vb_progress_stop(struct vb_driver *d)
+void vb_progress_stop(struct vb_host_lane *d)
 {
-	struct vb_driver_state *s = vb_state_of(d);
+	struct vb_host_lane_state *s = vb_state_of(d);
 
 	if (!vb_eventfd_ring(s->wakeups.stop_fd, 1))
 		vb_progress_cancel(d);
@@ -244,7 +244,7 @@ void vb_progress_stop(struct vb_driver *d)
 		pthread_join(s->thread, NULL);
 }
 
-void vb_progress_forget(struct vb_driver *d)
+void vb_progress_forget(struct vb_host_lane *d)
 {
 	vb_wakeups_forget(vb_state_of(d));
 }

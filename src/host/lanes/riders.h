@@ -7,7 +7,7 @@
  * newest had to wait is looked at: where it was too long, the next ones leave at once, and ever more of them while it
  * goes on like that.
  *
- * Source: J. Nagle, RFC 896, whose rule it is to let the first go and collect the rest. Threads: the driver's mutex. */
+ * Source: J. Nagle, RFC 896, whose rule it is to let the first go and collect the rest. Threads: the lane's mutex. */
 #ifndef VB_HOST_RIDERS_H
 #define VB_HOST_RIDERS_H
 

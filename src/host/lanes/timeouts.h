@@ -5,7 +5,7 @@
 
 #include "base/time.h"
 
-/* ---- Who runs the lane: ownership.c ----------------------------------------------------------------------------- */
+/* ---- Who runs the lane: ownership.c ------------------------------------------------------------------------------ */
 
 /* A thread that polls and has a core to itself is never away for longer. One that was is missed. */
 #define VB_POLLER_LATE (200 * VB_US)
@@ -22,7 +22,7 @@
 /* Polls in a row after which threads that poll own the lane. */
 #define VB_POLLS_TO_OWN 8
 
-/* ---- What a poller looks at: turn.c ----------------------------------------------------------------------------- */
+/* ---- What a poller looks at: turn.c ------------------------------------------------------------------------------ */
 
 /* Between looks at a port that is quiet, by a thread that polls among local peers. By time, since a thread that shares
  * its core has few turns. */
@@ -30,7 +30,7 @@
 /* The same by a thread that is about to sleep on the port. */
 #define VB_PORT_SELDOM (100 * VB_US)
 
-/* ---- What a poller does that finds nothing: crowding.c ---------------------------------------------------------- */
+/* ---- What a poller does that finds nothing: crowding.c ----------------------------------------------------------- */
 
 #define VB_POLLER_YIELD_AFTER (50 * VB_US) /* and then again */
 #define VB_POLLER_SLEEP_AFTER (10 * VB_MS)
@@ -43,7 +43,7 @@
 /* A core that another thread took is taken for shared so long: threads that share one take turns in less. */
 #define VB_POLLER_SHARES_FOR (5 * VB_MS)
 
-/* ---- How long posts may wait for the next poll: riders.c -------------------------------------------------------- */
+/* ---- How long posts may wait for the next poll: riders.c --------------------------------------------------------- */
 
 /* After so long since the newest post, a program that then polls or posts has done something else in between. */
 #define VB_RIDER_LATE (20 * VB_US)
@@ -51,7 +51,7 @@
  * anyway, and the program may be waiting for a flag that it posted behind its data. */
 #define VB_RIDER_LATE_ABSENT (5 * VB_US)
 
-/* ---- How long the progress thread stays awake for local peers: progress.c --------------------------------------- */
+/* ---- How long the progress thread stays awake for local peers: progress.c ---------------------------------------- */
 
 #define VB_LINGER_LEAST (8 * VB_US)
 #define VB_LINGER_MOST  (50 * VB_US)
@@ -64,7 +64,7 @@
 /* At most, before it looks at other things. */
 #define VB_LINGER_IN_A_ROW (500 * VB_US)
 
-/* ---- Threads that wait: driver_wait.c --------------------------------------------------------------------------- */
+/* ---- Threads that wait: host_lane_wait.c ------------------------------------------------------------------------- */
 
 /* Without a progress thread, a thread that waits beside the one that owns the lane looks so often whether that one has
  * gone. */

@@ -3,8 +3,8 @@
  * A turn looks at a descriptor only where something may be: a look is a system call, which costs more than all that
  * there is between local peers.
  *
- * Not here: the mutex (driver.c), and which thread runs the next turn (ownership.c). Threads: with the mutex held. */
-#include "host/lanes/driver_state.h"
+ * Not here: the mutex (host_lane.c), and which thread runs the next turn (ownership.c). Threads: under the mutex. */
+#include "host/lanes/host_lane_state.h"
 
 #include "base/invariant.h"
 
@@ -12,9 +12,9 @@
 #define PACKETS_OF_NOTE 16 /* so many take long enough to look at the clock again */
 #define CLOCK_RARELY    4  /* turns among local peers, between two looks at the clock */
 
-/* ---- Receiving -------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-static unsigned receive(struct vb_driver *d, vb_time now)
+static unsigned receive(struct vb_host_lane *d, vb_time now)
 {
 	unsigned packets = 0;
 
@@ -30,16 +30,16 @@ static unsigned receive(struct vb_driver *d, vb_time now)
 }
 
 /* The port says what it is done with, now or since the last time. */
-static void finish(struct vb_driver *d, vb_time now)
+static void finish(struct vb_host_lane *d, vb_time now)
 {
 	unsigned count;
-	const struct vb_receipt *receipts = vb_port_finished(d->port, &count);
+	const struct vb_tx_completion *completions = vb_port_finished(d->port, &count);
 
 	if (count)
-		vb_lane_transmit_done(d->lane, receipts, count, now);
+		vb_lane_transmit_done(d->lane, completions, count, now);
 }
 
-void vb_turn_receive(struct vb_driver *d)
+void vb_turn_receive(struct vb_host_lane *d)
 {
 	vb_time now = vb_host_now();
 
@@ -49,7 +49,7 @@ void vb_turn_receive(struct vb_driver *d)
 }
 
 /* The peer's acknowledgement of a request comes alone, and its answer right behind it: one poll takes both. */
-static vb_time await_answer(struct vb_driver *d, vb_time now)
+static vb_time await_answer(struct vb_host_lane *d, vb_time now)
 {
 	while (vb_lane_awaits_answer(d->lane, now)) {
 		now = vb_host_now();
@@ -59,9 +59,9 @@ static vb_time await_answer(struct vb_driver *d, vb_time now)
 	return now;
 }
 
-static bool receive_packets(struct vb_driver_state *s, vb_time *now)
+static bool receive_packets(struct vb_host_lane_state *s, vb_time *now)
 {
-	struct vb_driver *d = &s->driver;
+	struct vb_host_lane *d = &s->host_lane;
 
 	s->port_seen_at = *now;
 	s->port_has_more = vb_port_receive(d->port, *now) > 0;
@@ -75,20 +75,20 @@ static bool receive_packets(struct vb_driver_state *s, vb_time *now)
 	return true;
 }
 
-static bool look_at_port(struct vb_driver_state *s, vb_time *now)
+static bool look_at_port(struct vb_host_lane_state *s, vb_time *now)
 {
 	bool is_busy = receive_packets(s, now);
 
-	if (s->driver.frames)
-		is_busy |= vb_frames_receive(&s->driver, *now);
+	if (s->host_lane.frames)
+		is_busy |= vb_frames_receive(&s->host_lane, *now);
 	return is_busy;
 }
 
-/* ---- Transmitting ----------------------------------------------------------------------------------------------- */
+/* ---- Transmitting ------------------------------------------------------------------------------------------------ */
 
-static void say_trains_refused(struct vb_driver_state *s)
+static void say_trains_refused(struct vb_host_lane_state *s)
 {
-	int error = s->driver.port->trains_refused;
+	int error = s->host_lane.port->trains_refused;
 
 	if (!error || s->said_trains_refused)
 		return;
@@ -96,7 +96,7 @@ static void say_trains_refused(struct vb_driver_state *s)
 	vb_log(VB_LOG_INFO, "the kernel refuses UDP_SEGMENT on an interface (errno %d): single datagrams there", error);
 }
 
-static unsigned send_batches(struct vb_driver *d, vb_time now)
+static unsigned send_batches(struct vb_host_lane *d, vb_time now)
 {
 	unsigned rounds = 0;
 
@@ -111,29 +111,29 @@ static unsigned send_batches(struct vb_driver *d, vb_time now)
 	return rounds;
 }
 
-bool vb_turn_transmit(struct vb_driver *d, vb_time now)
+bool vb_turn_transmit(struct vb_host_lane *d, vb_time now)
 {
-	struct vb_driver_state *s = vb_state_of(d);
+	struct vb_host_lane_state *s = vb_state_of(d);
 
-	vb_neighbours_take_wishes(d);
-	bool has_neighbours = vb_neighbours_transmit(d, now);
-	d->has_more = vb_neighbours_have_more(d);
+	vb_host_peers_take_wishes(d);
+	bool has_local_peers = vb_host_peers_transmit(d, now);
+	d->has_more = vb_host_peers_have_more(d);
 	if (!d->frames && !vb_lane_wants_transmit(d->lane, now))
-		return has_neighbours;
+		return has_local_peers;
 	now = vb_host_now();
 	vb_riders_leave(&s->riders, !vb_is_progress_thread, now);
 	unsigned rounds = send_batches(d, now);
-	vb_neighbours_take_wishes(d);
+	vb_host_peers_take_wishes(d);
 	d->has_more |= rounds == TRANSMIT_ROUNDS;
 	if (rounds)
 		say_trains_refused(s);
 	bool has_frames = d->frames && vb_frames_transmit(d, now);
-	return rounds > 0 || has_neighbours || has_frames;
+	return rounds > 0 || has_local_peers || has_frames;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------------------- */
+/* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
-void vb_turn_dispatch(struct vb_driver *d)
+void vb_turn_dispatch(struct vb_host_lane *d)
 {
 	struct vb_event event;
 
@@ -142,36 +142,36 @@ void vb_turn_dispatch(struct vb_driver *d)
 		if (!device)
 			continue;
 		if (event.kind == VB_EVENT_QP_DIED)
-			vb_driver_explain_death(d, &device->info, event.qp);
+			vb_host_lane_explain_death(d, &device->info, event.qp);
 		else if (event.kind == VB_EVENT_QP_SILENT)
-			vb_driver_ask_after(d, event.qp);
+			vb_host_lane_ask_after(d, event.qp);
 		else
 			device->sink.on_event(&event);
 	}
 }
 
-/* ---- Among local peers ------------------------------------------------------------------------------------------ */
+/* ---- Among local peers ------------------------------------------------------------------------------------------- */
 
 /* True for pollers that have local peers, while nothing has come by the port for a while. */
-static bool is_among_neighbours(struct vb_driver_state *s)
+static bool is_among_local_peers(struct vb_host_lane_state *s)
 {
-	if (!vb_ownership_is_left_to_pollers(&s->ownership) || !vb_neighbours_are_awake(&s->driver))
+	if (!vb_ownership_is_left_to_pollers(&s->ownership) || !vb_host_peers_are_awake(&s->host_lane))
 		return false;
 	vb_time every = vb_ownership_owner(&s->ownership) == VB_OWNER_POLLERS ? VB_PORT_EVERY : VB_PORT_SELDOM;
 	s->port_quiet++;
 	return s->port_quiet >= VB_PORT_QUIET && vb_time_since(s->port_seen_at, s->turned_at) < every;
 }
 
-static bool exchange(struct vb_driver *d, vb_time now)
+static bool exchange(struct vb_host_lane *d, vb_time now)
 {
-	bool is_busy = vb_neighbours_receive(d, now);
-	is_busy |= vb_neighbours_transmit(d, now);
+	bool is_busy = vb_host_peers_receive(d, now);
+	is_busy |= vb_host_peers_transmit(d, now);
 	return is_busy;
 }
 
-bool vb_driver_turn_to_neighbours(struct vb_driver *d)
+bool vb_host_lane_turn_to_local_peers(struct vb_host_lane *d)
 {
-	struct vb_driver_state *s = vb_state_of(d);
+	struct vb_host_lane_state *s = vb_state_of(d);
 
 	s->turned_at = vb_host_now();
 	return exchange(d, s->turned_at);
@@ -179,38 +179,38 @@ bool vb_driver_turn_to_neighbours(struct vb_driver *d)
 
 /* It does nothing that may be in vain, and looks at the clock now and then only, unless somebody reads when things
  * completed: a look at the clock takes as long as to execute a request. */
-static bool turn_among_neighbours(struct vb_driver_state *s)
+static bool turn_among_local_peers(struct vb_host_lane_state *s)
 {
-	struct vb_driver *d = &s->driver;
+	struct vb_host_lane *d = &s->host_lane;
 
 	assert(s->port_quiet >= VB_PORT_QUIET);
 	if (s->port_quiet % CLOCK_RARELY == 0)
-		return vb_driver_turn_to_neighbours(d);
-	if (!vb_neighbours_have_news(d))
+		return vb_host_lane_turn_to_local_peers(d);
+	if (!vb_host_peers_have_news(d))
 		return false;
 	if (atomic_load_explicit(&s->keeps_time, memory_order_relaxed))
 		s->turned_at = vb_host_now();
 	return exchange(d, s->turned_at);
 }
 
-/* ---- The turn --------------------------------------------------------------------------------------------------- */
+/* ---- The turn ---------------------------------------------------------------------------------------------------- */
 
-unsigned vb_driver_looks_next(const struct vb_driver *d, bool sleeps)
+unsigned vb_host_lane_looks_next(const struct vb_host_lane *d, bool sleeps)
 {
-	const struct vb_driver_state *s = vb_state_of_const(d);
+	const struct vb_host_lane_state *s = vb_state_of_const(d);
 	bool is_time = !sleeps && vb_time_since(s->port_seen_at, vb_host_now()) >= VB_PORT_SELDOM;
 
 	return s->port_has_more || is_time ? VB_LOOKS_AT_PORT : 0;
 }
 
 /* The port's own deadlines are not among what its descriptors tell. */
-bool vb_driver_turn(struct vb_driver *d, unsigned looks)
+bool vb_host_lane_turn(struct vb_host_lane *d, unsigned looks)
 {
-	struct vb_driver_state *s = vb_state_of(d);
+	struct vb_host_lane_state *s = vb_state_of(d);
 
 	assert(!((looks & VB_LOOKS_AT_PORT) && (looks & VB_PORT_IS_QUIET)));
-	if (is_among_neighbours(s))
-		return turn_among_neighbours(s);
+	if (is_among_local_peers(s))
+		return turn_among_local_peers(s);
 	vb_time now = vb_host_now();
 	s->turned_at = now;
 	if (looks & VB_PORT_IS_QUIET)
@@ -218,9 +218,9 @@ bool vb_driver_turn(struct vb_driver *d, unsigned looks)
 	if (vb_deadline_due(vb_port_next_deadline(d->port), now))
 		looks |= VB_LOOKS_AT_PORT;
 	if (looks & VB_LOOKS_AT_BELLS)
-		vb_neighbours_hear(d);
-	vb_neighbours_be_patient(d, now);
-	bool is_busy = vb_neighbours_receive(d, now);
+		vb_host_peers_hear(d);
+	vb_host_peers_be_patient(d, now);
+	bool is_busy = vb_host_peers_receive(d, now);
 	if (looks & VB_LOOKS_AT_PORT)
 		is_busy |= look_at_port(s, &now);
 	finish(d, now);
@@ -232,16 +232,16 @@ bool vb_driver_turn(struct vb_driver *d, unsigned looks)
 	return is_busy;
 }
 
-void vb_driver_settle(struct vb_driver *d)
+void vb_host_lane_settle(struct vb_host_lane *d)
 {
 	vb_time now = vb_host_now();
 
 	vb_lane_flush_acks(d->lane);
-	vb_neighbours_settle(d, now);
+	vb_host_peers_settle(d, now);
 	vb_turn_transmit(d, now);
 }
 
-void vb_driver_catch_up(struct vb_driver *d, uint32_t qpn)
+void vb_host_lane_catch_up(struct vb_host_lane *d, uint32_t qpn)
 {
-	vb_neighbours_catch_up(d, (uint8_t)(qpn >> 16), vb_host_now());
+	vb_host_peers_catch_up(d, (uint8_t)(qpn >> 16), vb_host_now());
 }

@@ -87,14 +87,14 @@ static bool move(struct vb_process *p, void *first, size_t length, int file)
 {
 	bool is_able = true;
 
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		is_able &= vb_driver_lock_quiet(p->drivers[i]) == 0;
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		is_able &= vb_host_lane_lock_quiet(p->host_lanes[i]) == 0;
 	is_able = is_able && vb_host_move_memory(first, length, file) == 0;
 	vb_process_unlock(p);
 	return is_able;
 }
 
-static uint32_t make_segment(struct vb_driver *driver, void *first, size_t length)
+static uint32_t make_segment(struct vb_host_lane *host_lane, void *first, size_t length)
 {
 	int file = vb_backing_is_possible(first, length) ? vb_host_make_memory(length) : -1;
 	uint32_t id = 0;
@@ -102,8 +102,8 @@ static uint32_t make_segment(struct vb_driver *driver, void *first, size_t lengt
 	if (file < 0)
 		return 0;
 	assert(length >= VB_BACKING_MIN);
-	if (move(driver->process, first, length, file))
-		id = vb_host_share_memory(driver, first, length, file);
+	if (move(host_lane->process, first, length, file))
+		id = vb_host_share_memory(host_lane, first, length, file);
 	close(file);
 	return id;
 }
@@ -117,7 +117,7 @@ static bool overlaps(const struct vb_backing *backing, unsigned i, uintptr_t fir
 }
 
 /* Memory of which a part lies in a segment is pulled as all other memory. */
-static uint32_t find_or_make(struct vb_driver *driver, struct vb_backing *backing, uintptr_t first, size_t length)
+static uint32_t find_or_make(struct vb_host_lane *host_lane, struct vb_backing *backing, uintptr_t first, size_t length)
 {
 	int place = -1;
 
@@ -132,7 +132,7 @@ static uint32_t find_or_make(struct vb_driver *driver, struct vb_backing *backin
 		if (!backing->places[i].segment)
 			place = (int)i;
 	}
-	uint32_t id = place < 0 ? 0 : make_segment(driver, (void *)first, length);
+	uint32_t id = place < 0 ? 0 : make_segment(host_lane, (void *)first, length);
 	if (!id)
 		return 0;
 	assert(!backing->places[place].segment);
@@ -144,24 +144,24 @@ static uint32_t find_or_make(struct vb_driver *driver, struct vb_backing *backin
 	return id;
 }
 
-uint32_t vb_host_back_registered(struct vb_driver *driver, void *memory, size_t length)
+uint32_t vb_host_back_registered(struct vb_host_lane *host_lane, void *memory, size_t length)
 {
-	struct vb_backing *backing = &driver->process->backing;
+	struct vb_backing *backing = &host_lane->process->backing;
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uintptr_t first = ((uintptr_t)memory + page - 1) & ~(page - 1),
 		  end = ((uintptr_t)memory + length) & ~(page - 1);
 
-	if (!vb_settings_get()->map_registered || !driver->neighbours || end < first || end - first < VB_BACKING_MIN)
+	if (!vb_settings_get()->map_registered || !host_lane->peers || end < first || end - first < VB_BACKING_MIN)
 		return 0;
 	pthread_mutex_lock(&backing->mutex);
-	uint32_t id = find_or_make(driver, backing, first, end - first);
+	uint32_t id = find_or_make(host_lane, backing, first, end - first);
 	pthread_mutex_unlock(&backing->mutex);
 	return id;
 }
 
-void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment)
+void vb_host_leave_registered(struct vb_host_lane *host_lane, uint32_t segment)
 {
-	struct vb_backing *backing = &driver->process->backing;
+	struct vb_backing *backing = &host_lane->process->backing;
 	bool is_last = false;
 
 	if (segment == 0)
@@ -177,6 +177,6 @@ void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment)
 		}
 	}
 	if (is_last)
-		vb_host_unshare_memory(driver, segment);
+		vb_host_unshare_memory(host_lane, segment);
 	pthread_mutex_unlock(&backing->mutex);
 }

@@ -109,27 +109,27 @@ bool vb_segments_may_be_shared(void)
 
 static void tell_all(struct vb_process *p)
 {
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++) {
-		if (vb_driver_lock(p->drivers[i]) < 0)
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++) {
+		if (vb_host_lane_lock(p->host_lanes[i]) < 0)
 			continue;
-		vb_neighbours_tell_segments(p->drivers[i]);
-		vb_driver_unlock(p->drivers[i]);
+		vb_host_peers_tell_segments(p->host_lanes[i]);
+		vb_host_lane_unlock(p->host_lanes[i]);
 	}
 }
 
-uint32_t vb_host_share_memory(struct vb_driver *driver, const void *memory, size_t length, int file)
+uint32_t vb_host_share_memory(struct vb_host_lane *host_lane, const void *memory, size_t length, int file)
 {
-	uint32_t id = vb_segments_add(driver->process->segments, memory, length, file);
+	uint32_t id = vb_segments_add(host_lane->process->segments, memory, length, file);
 
 	if (id)
-		tell_all(driver->process);
+		tell_all(host_lane->process);
 	return id;
 }
 
-void vb_host_unshare_memory(struct vb_driver *driver, uint32_t id)
+void vb_host_unshare_memory(struct vb_host_lane *host_lane, uint32_t id)
 {
 	if (id == 0)
 		return;
-	vb_segments_remove(driver->process->segments, id);
-	tell_all(driver->process);
+	vb_segments_remove(host_lane->process->segments, id);
+	tell_all(host_lane->process);
 }

@@ -8,7 +8,7 @@
 #include "port/mapped.h"
 
 struct vb_segments {
-	pthread_mutex_t mutex; /* behind any driver's */
+	pthread_mutex_t mutex; /* behind any host lane's */
 	uint32_t count;        /* names that were given */
 	struct {
 		struct vb_segment said;

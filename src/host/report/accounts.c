@@ -199,7 +199,7 @@ void vb_accounts_tell(const struct vb_accounts *accounts, vb_summary_say *say, v
 
 /* ---- Live -------------------------------------------------------------------------------------------------------- */
 
-void vb_driver_note_end(struct vb_driver *d, struct vb_qp *qp)
+void vb_host_lane_note_end(struct vb_host_lane *d, struct vb_qp *qp)
 {
 	struct vb_qp_account account;
 
@@ -208,7 +208,7 @@ void vb_driver_note_end(struct vb_driver *d, struct vb_qp *qp)
 }
 
 /* QPs that have ended, and those that are alive. */
-static void add_all(struct vb_accounts *to, const struct vb_driver *d)
+static void add_all(struct vb_accounts *to, const struct vb_host_lane *d)
 {
 	struct vb_qp_account account;
 	struct vb_qp *qp;
@@ -230,8 +230,8 @@ void vb_accounts_tell_all(const struct vb_process *p, unsigned lanes, const stru
 
 	assert(summary->use < VB_SUMMARY_USES);
 	memset(sum, 0, sizeof(*sum));
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
 		if (lanes >> i & 1)
-			add_all(sum, p->drivers[i]);
+			add_all(sum, p->host_lanes[i]);
 	vb_accounts_tell(sum, summary->say, summary->user);
 }

@@ -202,7 +202,7 @@ void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t siz
 	vb_line_add(&line, "; make the interfaces' MTU equal");
 }
 
-/* ---- The live side ---------------------------------------------------------------------------------------------- */
+/* ---- The live side ----------------------------------------------------------------------------------------------- */
 
 /* False when enough lines were written this second; a later line tells how many were not, unless what is NULL. */
 static bool may_speak(struct vb_quota *quota, const char *what, struct vb_later **unsaid)
@@ -223,7 +223,7 @@ static bool may_speak(struct vb_quota *quota, const char *what, struct vb_later 
 }
 
 /* The broker checks its steering with datagrams, a few at a time, that the kernel drops and counts. */
-static uint64_t overflows(const struct vb_driver *d)
+static uint64_t overflows(const struct vb_host_lane *d)
 {
 	uint64_t values[VB_PORT_COUNTER_COUNT];
 
@@ -233,7 +233,7 @@ static uint64_t overflows(const struct vb_driver *d)
 
 /* A NIC answers in hardware, whatever its program does; a process of Verbena that is stopped does not. Its broker
  * knows. */
-static void ask_process(struct vb_driver *d, const struct vb_qp_attr *attr)
+static void ask_process(struct vb_host_lane *d, const struct vb_qp_attr *attr)
 {
 	const struct vb_discovery question = { .version = VB_DISCOVERY_VERSION,
 		.transaction_id = vb_host_random_seed(),
@@ -247,17 +247,17 @@ static void ask_process(struct vb_driver *d, const struct vb_qp_attr *attr)
 	vb_broker_post_query(d->process->broker, &attr->av.sgid, &attr->av.dgid, mad);
 }
 
-static struct vb_fate *fate_at(struct vb_driver *d, uint32_t qpn)
+static struct vb_fate *fate_at(struct vb_host_lane *d, uint32_t qpn)
 {
 	return &d->fates[(qpn ^ qpn >> 16) % VB_FATES];
 }
 
-static void note_fate(struct vb_driver *d, const struct vb_fate *fate)
+static void note_fate(struct vb_host_lane *d, const struct vb_fate *fate)
 {
-	if (vb_driver_lock(d) < 0)
+	if (vb_host_lane_lock(d) < 0)
 		return;
 	*fate_at(d, fate->qpn) = *fate;
-	vb_driver_unlock(d);
+	vb_host_lane_unlock(d);
 }
 
 static void note_fate_of(
@@ -265,12 +265,12 @@ static void note_fate_of(
 {
 	const struct vb_fate fate = { notice->gid, qpn, process, vb_host_now() };
 
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
-		note_fate(p->drivers[i], &fate);
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+		note_fate(p->host_lanes[i], &fate);
 }
 
 /* As a broker has said since the peer fell silent. */
-static enum vb_process_state known_fate(struct vb_driver *d, const struct vb_qp_attr *attr, vb_time silent_for)
+static enum vb_process_state known_fate(struct vb_host_lane *d, const struct vb_qp_attr *attr, vb_time silent_for)
 {
 	const struct vb_fate *fate = fate_at(d, attr->dest_qpn);
 
@@ -319,7 +319,7 @@ static void explain_loopback(const struct vb_gid *peer, struct vb_later **unsaid
 		vb_log_later(unsaid, VB_LOG_ERROR, "%s", fault);
 }
 
-void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
+void vb_host_lane_ask_after(struct vb_host_lane *d, struct vb_qp *qp)
 {
 	struct vb_qp_attr attr;
 	struct vb_qp_config config;
@@ -332,7 +332,7 @@ void vb_driver_ask_after(struct vb_driver *d, struct vb_qp *qp)
 		ask_process(d, &attr);
 }
 
-void vb_driver_ask_after_silent(struct vb_driver *d)
+void vb_host_lane_ask_after_silent(struct vb_host_lane *d)
 {
 	const vb_time now = vb_host_now(), since = vb_time_since(d->silence_seen_at, now);
 	struct vb_qp *qp;
@@ -343,11 +343,11 @@ void vb_driver_ask_after_silent(struct vb_driver *d)
 	while ((qp = vb_lane_next_qp(d->lane, &place))) {
 		vb_time silent_for = vb_qp_silent_for(qp, now);
 		if (silent_for >= SILENT_FOR && silent_for < SILENT_FOR + since)
-			vb_driver_ask_after(d, qp);
+			vb_host_lane_ask_after(d, qp);
 	}
 }
 
-void vb_driver_explain_death(struct vb_driver *d, const struct vb_device_info *device, struct vb_qp *qp)
+void vb_host_lane_explain_death(struct vb_host_lane *d, const struct vb_device_info *device, struct vb_qp *qp)
 {
 	struct vb_qp_attr attr;
 	struct vb_qp_config config;

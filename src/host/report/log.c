@@ -32,7 +32,7 @@ void vb_log(enum vb_log_level level, const char *format, ...)
 		length = sizeof(line) - 2;
 	assert(length >= 0);
 	line[length++] = '\n';
-	/* A system call of its own: write() is a cancellation point, and the caller may hold the driver's mutex. */
+	/* A system call of its own: write() is a cancellation point, and the caller may hold the host lane's mutex. */
 	syscall(SYS_write, STDERR_FILENO, line, (size_t)length);
 	errno = saved;
 }

@@ -132,7 +132,7 @@ struct sum {
 	bool trains_are_refused;
 };
 
-static void add_driver(struct sum *sum, const struct vb_driver *d)
+static void add_host_lane(struct sum *sum, const struct vb_host_lane *d)
 {
 	uint64_t counters[VB_COUNTER_COUNT], port_counters[VB_PORT_COUNTER_COUNT];
 
@@ -184,12 +184,12 @@ void vb_paths_tell(const struct vb_process *p, unsigned lanes, const struct vb_s
 
 	assert(summary->use < VB_SUMMARY_USES);
 	memset(sum, 0, sizeof(*sum));
-	for (unsigned i = 0; i < vb_process_driver_count(p); i++)
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
 		if (lanes >> i & 1)
-			add_driver(sum, p->drivers[i]);
-	tell_wire(summary, sum, vb_neighbours_tell(p, lanes, summary));
+			add_host_lane(sum, p->host_lanes[i]);
+	tell_wire(summary, sum, vb_host_peers_tell(p, lanes, summary));
 	if (vb_process_home(p)->slot.is_carried)
-		vb_summary_add(summary, "wire: received by a courier of the broker, which is another user's");
+		vb_summary_add(summary, "wire: received by a forwarder of the broker, which is another user's");
 	vb_accounts_tell_all(p, lanes, summary);
 	tell_counters(summary, sum);
 	tell_connections(summary);

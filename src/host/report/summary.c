@@ -67,7 +67,7 @@ static void append(void *user, const char *line)
 		text->length += (uint32_t)length;
 }
 
-/* The drivers stand still meanwhile. */
+/* The host lanes stand still meanwhile. */
 static void tell(struct vb_process *p, struct vb_summary_text *text)
 {
 	struct vb_summary summary = { .use = VB_SUMMARY_SO_FAR, .say = append, .user = text };

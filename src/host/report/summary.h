@@ -34,7 +34,7 @@ struct vb_summary {
 
 __attribute__((format(printf, 2, 3))) void vb_summary_add(const struct vb_summary *summary, const char *format, ...);
 
-/* To stderr. Before any driver's mutex is taken: it asks the connection manager. */
+/* To stderr. Before any host lane's mutex is taken: it asks the connection manager. */
 struct vb_summary vb_summary_to_print(void);
 
 /* True: the caller prints it, and no other thread does. Any thread, also in exit(); process NULL: no device is open. */

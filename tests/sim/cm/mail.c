@@ -33,7 +33,7 @@ static void let_go(struct vb_cm_outgoing *mad)
 	mail.under_way--;
 }
 
-/* ---- What the fabric says --------------------------------------------------------------------------------------- */
+/* ---- What the fabric says ---------------------------------------------------------------------------------------- */
 
 static void on_arrival(void *user, uint32_t host, void *cargo, bool is_marked)
 {
@@ -57,7 +57,7 @@ static void on_call(void *user, uint32_t number)
 	mail.user.on_call(number);
 }
 
-/* ---- What is asked of it ---------------------------------------------------------------------------------------- */
+/* ---- What is asked of it ----------------------------------------------------------------------------------------- */
 
 /* All that may happen to a MAD happens on the way to the switch. */
 static void connect(uint32_t host, const struct mail_conditions *conditions)

@@ -104,7 +104,7 @@ static vb_time within(vb_time span)
 	return (vb_time)below((uint32_t)(span / VB_US)) * VB_US;
 }
 
-/* ---- Time ------------------------------------------------------------------------------------------------------- */
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
 
 static void call(vb_time at, uint32_t number)
 {
@@ -132,7 +132,7 @@ static bool is_something_to_come(void)
 	return world.to_come > 0 || mail_under_way() > 0;
 }
 
-/* ---- The network ------------------------------------------------------------------------------------------------ */
+/* ---- The network ------------------------------------------------------------------------------------------------- */
 
 static struct vb_gid gid_of(unsigned host)
 {
@@ -159,7 +159,7 @@ static void deliver(unsigned host, const struct vb_cm_outgoing *mad)
 	vb_cm_receive(world.cms[host], &path, mad->mad, world.now);
 }
 
-/* ---- A flood ---------------------------------------------------------------------------------------------------- */
+/* ---- A flood ----------------------------------------------------------------------------------------------------- */
 
 static struct user flood; /* of the ids that it makes: accepted at once, and never confirmed */
 
@@ -208,7 +208,7 @@ static void take_flood(const struct vb_cm_event *event)
 		broken("a flood cannot be accepted");
 }
 
-/* ---- Users ------------------------------------------------------------------------------------------------------ */
+/* ---- Users ------------------------------------------------------------------------------------------------------- */
 
 static unsigned user_open(unsigned host, struct vb_cm_id *id)
 {
@@ -413,7 +413,7 @@ static void user_act(struct user *user)
 	}
 }
 
-/* ---- Events ----------------------------------------------------------------------------------------------------- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 static void adopt(unsigned host, const struct vb_cm_event *event)
 {
@@ -524,7 +524,7 @@ static void settle(unsigned host)
 	watch_deadline(host);
 }
 
-/* ---- A run ------------------------------------------------------------------------------------------------------ */
+/* ---- A run ------------------------------------------------------------------------------------------------------- */
 
 static void listen_on(unsigned host)
 {

@@ -126,14 +126,14 @@ static void client__that_lets_answers_pile_up_is_told_of(void **state)
 	while (i < 10000 && backlog_say(&backlog, ends[0], &answer, NULL, 1000))
 		i++;
 	assert_in_range(i, BACKLOG_SAID_MAX, BACKLOG_SAID_MAX + 1000);
-	assert_false(backlog_is_deaf(&backlog, 1000 + BACKLOG_DEAF_MS - 1));
-	assert_true(backlog_is_deaf(&backlog, 1000 + BACKLOG_DEAF_MS));
+	assert_false(backlog_is_blocked(&backlog, 1000 + BACKLOG_BLOCKED_MS - 1));
+	assert_true(backlog_is_blocked(&backlog, 1000 + BACKLOG_BLOCKED_MS));
 	int fd;
 	struct vb_message message;
 	while (vb_message_receive(ends[1], &message, &fd) == 0)
 		;
 	backlog_flush(&backlog, ends[0], 50000);
-	assert_false(backlog_is_deaf(&backlog, 1000 + BACKLOG_DEAF_MS));
+	assert_false(backlog_is_blocked(&backlog, 1000 + BACKLOG_BLOCKED_MS));
 }
 
 static void descriptor__that_goes_along_is_kept(void **state)

@@ -16,7 +16,7 @@ static struct worker worker;
 static int ends[CLIENTS]; /* the clients' own */
 static const struct vb_gid here = { .raw = { [10] = 0xFF, [11] = 0xFF, 10, 0, 0, 1 } };
 
-/* ---- What the worker is besides ------------------------------------------------------------------------------- */
+/* ---- What the worker is besides ---------------------------------------------------------------------------------- */
 
 static uint64_t now_ms;
 
@@ -87,7 +87,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* ---- What they say and hear ----------------------------------------------------------------------------------- */
+/* ---- What they say and hear -------------------------------------------------------------------------------------- */
 
 struct heard {
 	struct vb_message message; /* of kind 0: nothing */
@@ -173,7 +173,7 @@ static void assert_both_meet(void)
 	forget(&other);
 }
 
-/* ---- Tests ---------------------------------------------------------------------------------------------------- */
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
 static void meeting__is_told_to_both_once(void **state)
 {
@@ -281,7 +281,7 @@ static void meeting__that_cannot_be_made_is_none(void **state)
 
 static void meeting__is_with_who_has_come_and_stays(void **state)
 {
-	registry.slots[OTHERS_SLOT].user = -1; /* its courier has come, and he has not */
+	registry.slots[OTHERS_SLOT].user = -1; /* its forwarder has come, and he has not */
 	meet(ASKER);
 	assert_hears(ASKER, VB_MESSAGE_ALONE, 0);
 	registry.slots[OTHERS_SLOT].user = OTHER;
@@ -307,7 +307,7 @@ static void meeting__of_a_slot_that_was_another_s_is_a_new_one(void **state)
 	assert_hears(ASKER, VB_MESSAGE_ALONE, 0);
 }
 
-/* ---- Who wants whom ------------------------------------------------------------------------------------------- */
+/* ---- Who wants whom ---------------------------------------------------------------------------------------------- */
 
 static void say(int client, uint16_t kind, bool is_open)
 {

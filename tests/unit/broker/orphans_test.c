@@ -204,7 +204,7 @@ static void nonsense__is_not_remembered(void **state)
 	assert_silent(*state);
 }
 
-/* ---- Requests that another may have ----------------------------------------------------------------------------- */
+/* ---- Requests that another may have ------------------------------------------------------------------------------ */
 
 static void received_by_one_of_several(struct orphans *orphans, struct vb_cm_message message)
 {

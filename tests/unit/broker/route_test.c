@@ -5,7 +5,7 @@
 #include "wire/mad.h"
 
 static struct registry registry;
-static struct relay asked;
+static struct exchanges asked;
 static uint8_t mad[VB_MAD_LENGTH];
 
 static struct route route(struct ports *ports, const struct vb_cm_message *message)
@@ -20,7 +20,7 @@ static int setup(void **state)
 {
 	registry_init(&registry, -1);
 	*state = ports_create();
-	relay_init(&asked);
+	exchanges_init(&asked);
 	return *state ? 0 : -1;
 }
 
@@ -54,7 +54,7 @@ static void request__that_comes_again_goes_to_the_same_of_a_family(void **state)
 		assert_int_equal(ports_bind(*state, &binding), 0);
 		assert_int_equal(ports_listen(*state, client, 1, true), 0);
 	}
-	relay_note_request(&asked, 4, &from, request.local_id, request.transaction_id);
+	exchanges_note_request(&asked, 4, &from, request.local_id, request.transaction_id);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(route(*state, &request).client, 4);
 }
@@ -108,7 +108,7 @@ static void request__refused_is_refused_again(void **state)
 {
 	const struct vb_gid from = vb_gid_from_ipv4(10, 0, 0, 2);
 	struct vb_cm_message next = request;
-	relay_note_request(&asked, RELAY_REFUSED, &from, request.local_id, request.transaction_id);
+	exchanges_note_request(&asked, EXCHANGES_REFUSED, &from, request.local_id, request.transaction_id);
 	listen_at_the_port(*state, 3);
 	assert_int_equal(route(*state, &request).verdict, ROUTE_REFUSED);
 	next.transaction_id++; /* of the same ID, but another */
@@ -118,13 +118,13 @@ static void request__refused_is_refused_again(void **state)
 static void request__answered_is_for_who_answered_it(void **state)
 {
 	const struct vb_gid from = vb_gid_from_ipv4(10, 0, 0, 2);
-	relay_note_request(&asked, 4, &from, request.local_id, request.transaction_id);
+	exchanges_note_request(&asked, 4, &from, request.local_id, request.transaction_id);
 	assert_int_equal(route(*state, &request).client, 4); /* nobody else could answer */
 	listen_at_the_port(*state, 3);
 	assert_int_equal(route(*state, &request).client, 3);
-	relay_note_answered(&asked, 4, &from, request.local_id);
+	exchanges_note_answered(&asked, 4, &from, request.local_id);
 	assert_int_equal(route(*state, &request).client, 4);
-	relay_refuse_client(&asked, 4);
+	exchanges_refuse_client(&asked, 4);
 	assert_int_equal(route(*state, &request).verdict, ROUTE_REFUSED);
 }
 
@@ -176,7 +176,7 @@ static void answer__for_a_process_that_is_gone(void **state)
 /* A request of the peer's that client 4 received. */
 static void receive_request(struct vb_gid from, uint32_t id)
 {
-	relay_note_request(&asked, 4, &from, id, 99);
+	exchanges_note_request(&asked, 4, &from, id, 99);
 }
 
 static void request_given_up__goes_to_who_received_it(void **state)
@@ -195,7 +195,7 @@ static void failure__is_told_to_who_sent_the_request(void **state)
 {
 	struct vb_cm_message sent = request;
 	const struct qp1_failure failure = { .error = EHOSTUNREACH, .bytes = mad };
-	static struct relay asking;
+	static struct exchanges asking;
 	sent.local_id = 0x2B000009;
 	vb_cm_encode(&sent, mad);
 	assert_int_equal(route_failure(&registry, &asking, &failure), -1);
@@ -207,12 +207,12 @@ static void failure__is_told_to_who_asked(void **state)
 {
 	const struct vb_discovery question = { .version = VB_DISCOVERY_VERSION, .transaction_id = 77, .qpn = 0x1a2 };
 	const struct qp1_failure failure = { .to = vb_gid_from_ipv4(10, 0, 0, 2), .error = ECONNREFUSED, .bytes = mad };
-	static struct relay asking;
+	static struct exchanges asking;
 	vb_discovery_encode(&question, mad);
-	relay_init(&asking);
-	relay_note(&asking, 9, &(struct vb_gid){ 0 }, 77); /* of another host */
+	exchanges_init(&asking);
+	exchanges_note(&asking, 9, &(struct vb_gid){ 0 }, 77); /* of another host */
 	assert_int_equal(route_failure(&registry, &asking, &failure), -1);
-	relay_note(&asking, 9, &failure.to, 77);
+	exchanges_note(&asking, 9, &failure.to, 77);
 	assert_int_equal(route_failure(&registry, &asking, &failure), 9);
 }
 
@@ -254,7 +254,7 @@ static void answer_without_an_id__needs_its_request(void **state)
 	assert_false(may_send(4, drep));
 	assert_false(may_send(5, rej));
 	assert_false(may_send(5, sidr));
-	relay_refuse_client(&asked, 4);
+	exchanges_refuse_client(&asked, 4);
 	assert_false(may_send(4, rej));
 }
 

@@ -16,7 +16,7 @@ static const struct vb_cc_config slow_cc = { .algorithm = &paced_algorithm,
 
 static struct rig *open_with(const struct vb_cc_config *cc)
 {
-	struct vb_lane_config lane = { .seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc = *cc };
+	struct vb_lane_config lane = { .seed = 1, .slot = 1, .unknown_peer_allowance = VB_UNLIMITED, .cc = *cc };
 	return rig_open_lane(64, &lane);
 }
 
@@ -121,7 +121,7 @@ static void qp__has_another_than_its_lane(void **state)
 static void none__sends_all_that_is_posted(void **state)
 {
 	struct vb_lane_config lane = {
-		.seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
+		.seed = 1, .slot = 1, .unknown_peer_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
 	};
 	struct rig *rig = rig_open_lane(64, &lane);
 	struct vb_qp *qp = rig_connected(rig, NULL);
@@ -142,7 +142,7 @@ static void none__sends_all_that_is_posted(void **state)
 static void peer__that_is_known_bounds_although_strangers_do_not(void **state)
 {
 	struct vb_lane_config lane = {
-		.seed = 1, .slot = 1, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
+		.seed = 1, .slot = 1, .unknown_peer_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
 	};
 	struct rig *rig = rig_open_lane(64, &lane);
 	struct vb_gid gid = vb_gid_from_ipv4(10, 0, 0, 2);
@@ -306,7 +306,7 @@ static void rate__is_kept_as_the_lane_has_it(void **state)
 {
 	struct vb_lane_config lane = { .seed = 1,
 		.slot = 1,
-		.stranger_allowance = VB_UNLIMITED,
+		.unknown_peer_allowance = VB_UNLIMITED,
 		.cc = slow_cc,
 		.rate_overhead = 16 + PACKET / 10,
 		.rate_is_strict = true };
@@ -326,7 +326,7 @@ static void rate__is_kept_as_the_lane_has_it(void **state)
 	static const struct paced odd = { .rate = 3000000000 };
 	lane = (struct vb_lane_config){ .seed = 1,
 		.slot = 1,
-		.stranger_allowance = VB_UNLIMITED,
+		.unknown_peer_allowance = VB_UNLIMITED,
 		.rate_in_whole_ns = true,
 		.cc = { .algorithm = &paced_algorithm,
 			.parameters = &odd,
@@ -518,7 +518,9 @@ static void packet__after_which_there_is_no_room_for_anybodys_asks_for_an_ack(vo
 {
 	static const uint32_t rooms[] = { 4 * (RIG_MTU + VB_PACKET_OVERHEAD), 64 * (RIG_MTU + VB_PACKET_OVERHEAD) };
 	for (size_t i = 0; i < COUNT_OF(rooms); i++) {
-		struct vb_lane_config lane = { .seed = 1, .slot = 1, .cc = slow_cc, .stranger_allowance = rooms[i] };
+		struct vb_lane_config lane = {
+			.seed = 1, .slot = 1, .cc = slow_cc, .unknown_peer_allowance = rooms[i]
+		};
 		struct rig *rig = rig_open_lane(64, &lane);
 		struct vb_qp *qp = rig_connected(rig, NULL);
 		post_send(rig, qp, 8);

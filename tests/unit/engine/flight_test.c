@@ -166,7 +166,7 @@ static void expect_requests(struct scene *s, uint32_t psn, const uint32_t *bytes
 		psn += bytes[i] / MTU;
 	}
 	assert_int_equal(bytes[count], 0);
-	vb_lane_transmit_done(s->lane, batch.receipts, batch.count, now);
+	vb_lane_transmit_done(s->lane, batch.completions, batch.count, now);
 }
 
 #define BYTES(...) ((const uint32_t[]){ __VA_ARGS__, 0 })
@@ -247,7 +247,7 @@ static uint32_t read_side_by_side(struct scene *s, const struct vb_qp *one, cons
 				asked[tail % COUNT_OF(asked)].psn = packet->psn;
 				asked[tail % COUNT_OF(asked)].end = packet->psn + packet->dma_length / MTU;
 			}
-			vb_lane_transmit_done(s->lane, batch.receipts, batch.count, VB_US);
+			vb_lane_transmit_done(s->lane, batch.completions, batch.count, VB_US);
 		}
 		assert_in_range(tail - head, 1, COUNT_OF(asked)); /* somebody may always ask */
 		unsigned n = head % COUNT_OF(asked);
@@ -276,7 +276,7 @@ static void reads__of_large_and_small_pieces_go_on_side_by_side(void **state)
 	}
 }
 
-/* ---- Turns ----------------------------------------------------------------------------------------------------- */
+/* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
 enum { OTHERS = 3, ROOM = 2 * MTU + 2 * VB_PACKET_OVERHEAD }; /* two full packets to the peer */
 
@@ -284,10 +284,10 @@ enum { OTHERS = 3, ROOM = 2 * MTU + 2 * VB_PACKET_OVERHEAD }; /* two full packet
 static void open_queue(struct scene *s, struct vb_qp **others, const uint32_t *lengths)
 {
 	static struct vb_batch batch;
-	open_lane(s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_allowance = ROOM });
+	open_lane(s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .unknown_peer_allowance = ROOM });
 	post(s, s->qp, VB_WR_RDMA_WRITE, 2 * MTU);
 	assert_int_equal(vb_lane_transmit(s->lane, &batch, VB_BATCH_PACKETS, 0), 2);
-	vb_lane_transmit_done(s->lane, batch.receipts, batch.count, 0);
+	vb_lane_transmit_done(s->lane, batch.completions, batch.count, 0);
 	for (int i = 0; i < OTHERS; i++) {
 		others[i] = connected(s);
 		post(s, others[i], VB_WR_RDMA_WRITE, lengths[i]);
@@ -324,7 +324,7 @@ static void expect_from(struct scene *s, struct vb_qp *const *qps)
 	for (; qps[expected]; expected++)
 		assert_true(expected < count && batch.out[expected].qp == qps[expected]);
 	assert_int_equal(count, expected);
-	vb_lane_transmit_done(s->lane, batch.receipts, batch.count, VB_US);
+	vb_lane_transmit_done(s->lane, batch.completions, batch.count, VB_US);
 	vb_lane_check(s->lane);
 }
 
@@ -464,7 +464,7 @@ static void allowance__that_grows_wakes_the_first(void **state)
 static void allowance__of_which_nothing_is_used_lets_anything_through(void **state)
 {
 	struct scene s;
-	open_lane(&s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_allowance = 1 });
+	open_lane(&s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .unknown_peer_allowance = 1 });
 	struct vb_qp *other = connected(&s);
 	post(&s, s.qp, VB_WR_RDMA_WRITE, MTU);
 	post(&s, other, VB_WR_RDMA_WRITE, MTU);
@@ -499,7 +499,7 @@ static void qps__that_share_an_allowance_send_alike(void **state)
 	static struct vb_batch batch;
 	struct scene s;
 	struct vb_qp *qps[QPS];
-	open_lane(&s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .stranger_allowance = 106496 });
+	open_lane(&s, &(struct vb_lane_config){ .seed = 1, .slot = 1, .unknown_peer_allowance = 106496 });
 	for (int i = 0; i < QPS; i++) {
 		qps[i] = connected(&s);
 		for (int k = 0; k < 4; k++)
@@ -507,7 +507,7 @@ static void qps__that_share_an_allowance_send_alike(void **state)
 	}
 	for (int round = 0; round < ROUNDS; round++) {
 		unsigned count = vb_lane_transmit(s.lane, &batch, VB_BATCH_PACKETS, 0);
-		vb_lane_transmit_done(s.lane, batch.receipts, count, 0);
+		vb_lane_transmit_done(s.lane, batch.completions, count, 0);
 		for (unsigned i = 0; i < count; i++) {
 			struct vb_wc wc;
 			receive_ack(&s, batch.out[i].qp, batch.out[i].packet.psn);

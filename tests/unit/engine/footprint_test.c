@@ -73,7 +73,7 @@ static struct vb_batch batch;
 static void open_side(struct side *side, uint8_t n)
 {
 	struct vb_lane_config lane = {
-		.seed = n, .slot = n, .stranger_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
+		.seed = n, .slot = n, .unknown_peer_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
 	};
 	struct vb_mr_config mr = {
 		.length = MESSAGE, .kind = &vb_memory_phantom, .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE
@@ -141,7 +141,7 @@ static bool carry(struct side *from, struct side *to)
 		return false;
 	vb_lane_prefetch(to->lane, batch.out[0].packet.dest_qpn);
 	vb_lane_receive(to->lane, &path, &batch.out[0].packet, 1, 0);
-	vb_lane_transmit_done(from->lane, batch.receipts, 1, 0);
+	vb_lane_transmit_done(from->lane, batch.completions, 1, 0);
 	return true;
 }
 

@@ -1,5 +1,5 @@
 /* A port that is done with packets late and in any order: completions stay in order and come once, and nothing of a
- * QP's earlier life, or of one that is gone, is mistaken for another's. */
+ * QP's earlier epoch, or of one that is gone, is mistaken for another's. */
 #include <errno.h>
 #include "roce/echo.h"
 #include "rig.h"
@@ -48,18 +48,18 @@ static void post(struct rig *rig, struct vb_qp *qp, uint64_t wr_id, uint32_t len
 			     .remote_qpn = 0x020002 });
 }
 
-/* How many packets leave; they are the port's from now on, and their receipts ours. */
-static unsigned hand_out(struct rig *rig, struct vb_receipt *receipts)
+/* How many packets leave; they are the port's from now on, and their completions ours. */
+static unsigned hand_out(struct rig *rig, struct vb_tx_completion *completions)
 {
 	unsigned count = vb_lane_transmit(rig->lane, &rig->batch, VB_BATCH_PACKETS, rig->now);
-	memcpy(receipts, rig->batch.receipts, count * sizeof(*receipts));
+	memcpy(completions, rig->batch.completions, count * sizeof(*completions));
 	vb_lane_check(rig->lane);
 	return count;
 }
 
-static void give_back(struct rig *rig, const struct vb_receipt *receipt, int error)
+static void give_back(struct rig *rig, const struct vb_tx_completion *completion, int error)
 {
-	vb_lane_transmit_done(rig->lane, &(struct vb_receipt){ receipt->cookie, error }, 1, rig->now);
+	vb_lane_transmit_done(rig->lane, &(struct vb_tx_completion){ completion->cookie, error }, 1, rig->now);
 	vb_lane_check(rig->lane);
 }
 
@@ -88,19 +88,19 @@ static void messages__complete_in_order_and_when_all_their_packets_are_back(void
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UC);
-	struct vb_receipt receipts[VB_BATCH_PACKETS];
+	struct vb_tx_completion completions[VB_BATCH_PACKETS];
 	post(rig, qp, 1, 8, 0);
 	post(rig, qp, 2, 2 * RIG_MTU + 1, 0);
 	post(rig, qp, 3, 8, 0);
-	assert_int_equal(hand_out(rig, receipts), 5);
-	give_back(rig, &receipts[4], 0);
-	give_back(rig, &receipts[3], 0);
-	give_back(rig, &receipts[1], 0);
+	assert_int_equal(hand_out(rig, completions), 5);
+	give_back(rig, &completions[4], 0);
+	give_back(rig, &completions[3], 0);
+	give_back(rig, &completions[1], 0);
 	expect_nothing(rig);
-	give_back(rig, &receipts[0], 0);
+	give_back(rig, &completions[0], 0);
 	expect_completion(rig, 1, VB_WC_SUCCESS);
 	expect_nothing(rig);
-	give_back(rig, &receipts[2], 0);
+	give_back(rig, &completions[2], 0);
 	expect_completion(rig, 2, VB_WC_SUCCESS);
 	expect_completion(rig, 3, VB_WC_SUCCESS);
 	close_all(rig, qp);
@@ -111,7 +111,7 @@ static void message__is_not_completed_by_a_packet_that_is_none(void **state)
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UC);
-	struct vb_receipt receipts[VB_BATCH_PACKETS];
+	struct vb_tx_completion completions[VB_BATCH_PACKETS];
 	struct vb_packet packet = {
 		.opcode = VB_UC | VB_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dest_qpn = vb_qp_number(qp)
 	};
@@ -119,11 +119,11 @@ static void message__is_not_completed_by_a_packet_that_is_none(void **state)
 	qp->requester.una_psn = qp->requester.next_psn = qp->requester.max_psn = 0;
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	post(rig, qp, 1, 8, 0);
-	assert_int_equal(hand_out(rig, receipts), 2);
+	assert_int_equal(hand_out(rig, completions), 2);
 	assert_int_equal(rig->batch.out[0].packet.opcode, VB_CNP);
-	give_back(rig, &receipts[0], 0);
+	give_back(rig, &completions[0], 0);
 	expect_nothing(rig);
-	give_back(rig, &receipts[1], 0);
+	give_back(rig, &completions[1], 0);
 	expect_completion(rig, 1, VB_WC_SUCCESS);
 	close_all(rig, qp);
 }
@@ -133,10 +133,10 @@ static void message__in_the_middle_of_its_packets_does_not_complete(void **state
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UC);
-	struct vb_receipt first, second;
+	struct vb_tx_completion first, second;
 	post(rig, qp, 1, 2 * RIG_MTU, 0);
 	assert_int_equal(vb_lane_transmit(rig->lane, &rig->batch, 1, rig->now), 1);
-	first = rig->batch.receipts[0];
+	first = rig->batch.completions[0];
 	give_back(rig, &first, 0);
 	expect_nothing(rig);
 	assert_int_equal(hand_out(rig, &second), 1);
@@ -150,19 +150,19 @@ static void inline_bytes__stay_until_the_port_is_done(void **state)
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UD);
-	struct vb_receipt receipts[2 * VB_BATCH_PACKETS];
+	struct vb_tx_completion completions[2 * VB_BATCH_PACKETS];
 	const uint8_t *lent[16];
 	for (unsigned i = 0; i < 16; i++) {
 		memset(rig->memory, (int)i + 1, 64);
 		post(rig, qp, i, 64, VB_SEND_INLINE);
 	}
-	assert_int_equal(hand_out(rig, receipts), 16);
+	assert_int_equal(hand_out(rig, completions), 16);
 	for (unsigned i = 0; i < 16; i++)
 		lent[i] = rig->batch.iov[rig->batch.out[i].iov_first].base;
 	for (unsigned i = 16; i-- > 0;) {
 		assert_int_equal(lent[i][0], i + 1);
 		assert_int_equal(lent[i][63], i + 1);
-		give_back(rig, &receipts[i], 0);
+		give_back(rig, &completions[i], 0);
 		memset(rig->memory, 0xEE, 64);
 		vb_sq_begin(qp); /* as much room as there is is used */
 		struct vb_sge sge = rig_sge(rig, 0, 64);
@@ -185,17 +185,17 @@ static void missing_memory__fails_its_own_message_once_those_before_are_back(voi
 	for (unsigned t = 0; t < COUNT_OF(types); t++) {
 		struct rig *rig = rig_open(16);
 		struct vb_qp *qp = connected(rig, types[t]);
-		struct vb_receipt receipts[VB_BATCH_PACKETS];
+		struct vb_tx_completion completions[VB_BATCH_PACKETS];
 		for (uint64_t i = 1; i <= 4; i++)
 			post(rig, qp, i, 8, 0);
-		assert_int_equal(hand_out(rig, receipts), 4);
-		give_back(rig, &receipts[2], EFAULT);
-		give_back(rig, &receipts[3], 0);
+		assert_int_equal(hand_out(rig, completions), 4);
+		give_back(rig, &completions[2], EFAULT);
+		give_back(rig, &completions[3], 0);
 		post(rig, qp, 5, 8, 0);
 		assert_int_equal(vb_lane_transmit(rig->lane, &rig->batch, VB_BATCH_PACKETS, rig->now), 0);
-		give_back(rig, &receipts[1], 0);
+		give_back(rig, &completions[1], 0);
 		expect_nothing(rig);
-		give_back(rig, &receipts[0], 0);
+		give_back(rig, &completions[0], 0);
 		expect_completion(rig, 1, VB_WC_SUCCESS);
 		expect_completion(rig, 2, VB_WC_SUCCESS);
 		expect_completion(rig, 3, VB_WC_LOC_PROT_ERR);
@@ -211,12 +211,12 @@ static void receive_ack(struct rig *rig, struct vb_qp *qp, uint32_t psn, uint8_t
 	rig_receive(rig, qp, (struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .psn = psn, .syndrome = syndrome });
 }
 
-/* The receipt comes when the requester has gone back, so that it stands before the request that it is about. */
+/* The completion comes when the requester has gone back, so that it stands before the request that it is about. */
 static void missing_memory__said_after_going_back_fails_no_other_request(void **state)
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = rig_connected(rig, NULL);
-	struct vb_receipt first[VB_BATCH_PACKETS], again[VB_BATCH_PACKETS];
+	struct vb_tx_completion first[VB_BATCH_PACKETS], again[VB_BATCH_PACKETS];
 	for (uint64_t i = 1; i <= 3; i++)
 		post(rig, qp, i, 8, 0);
 	assert_int_equal(hand_out(rig, first), 3);
@@ -235,7 +235,7 @@ static void missing_memory__of_a_packet_that_got_through_before_fails_nothing(vo
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = rig_connected(rig, NULL);
-	struct vb_receipt first[VB_BATCH_PACKETS], again[VB_BATCH_PACKETS];
+	struct vb_tx_completion first[VB_BATCH_PACKETS], again[VB_BATCH_PACKETS];
 	for (uint64_t i = 1; i <= 3; i++)
 		post(rig, qp, i, 8, 0);
 	assert_int_equal(hand_out(rig, first), 3);
@@ -254,12 +254,12 @@ static void missing_memory__of_a_packet_that_got_through_before_fails_nothing(vo
 	close_all(rig, qp);
 }
 
-/* The same PSNs are under way again when the receipts of before the reset come. */
-static void receipts__of_before_a_reset_complete_nothing(void **state)
+/* The same PSNs are under way again when the completions of before the reset come. */
+static void completions__of_before_a_reset_complete_nothing(void **state)
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UD);
-	struct vb_receipt before[VB_BATCH_PACKETS], after[VB_BATCH_PACKETS];
+	struct vb_tx_completion before[VB_BATCH_PACKETS], after[VB_BATCH_PACKETS];
 	post(rig, qp, 1, 8, 0);
 	post(rig, qp, 2, 8, 0);
 	assert_int_equal(hand_out(rig, before), 2);
@@ -281,20 +281,20 @@ static void destroyed_qp__keeps_its_bytes_until_they_are_back(void **state)
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UC), *other = connected(rig, VB_QP_UC);
-	struct vb_receipt receipts[VB_BATCH_PACKETS], later[VB_BATCH_PACKETS];
+	struct vb_tx_completion completions[VB_BATCH_PACKETS], later[VB_BATCH_PACKETS];
 	memset(rig->memory, 0xAB, 64);
 	post(rig, qp, 1, 64, VB_SEND_INLINE);
 	post(rig, qp, 2, 64, VB_SEND_INLINE);
-	assert_int_equal(hand_out(rig, receipts), 2);
+	assert_int_equal(hand_out(rig, completions), 2);
 	const uint8_t *lent = rig->batch.iov[rig->batch.out[1].iov_first].base;
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	post(rig, other, 3, 8, 0);
 	assert_int_equal(hand_out(rig, later), 1);
-	give_back(rig, &receipts[0], 0);
+	give_back(rig, &completions[0], 0);
 	assert_false(vb_list_empty(&rig->lane->leaving));
 	assert_int_equal(lent[0], 0xAB);
 	assert_int_equal(lent[63], 0xAB);
-	give_back(rig, &receipts[1], EFAULT);
+	give_back(rig, &completions[1], EFAULT);
 	assert_true(vb_list_empty(&rig->lane->leaving)); /* though something left meanwhile, and is still out */
 	assert_int_equal(vb_lane_handed_out(rig->lane), 1);
 	expect_nothing(rig);
@@ -307,9 +307,9 @@ static void lane__that_goes_takes_what_is_at_its_port_along(void **state)
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UC);
-	struct vb_receipt receipts[VB_BATCH_PACKETS];
+	struct vb_tx_completion completions[VB_BATCH_PACKETS];
 	post(rig, qp, 1, 64, VB_SEND_INLINE);
-	assert_int_equal(hand_out(rig, receipts), 1);
+	assert_int_equal(hand_out(rig, completions), 1);
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig); /* a leak checker finds what stays */
 }
@@ -319,7 +319,7 @@ static void mark__is_back_when_all_that_was_out_is(void **state)
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UC);
-	struct vb_receipt now, next = { 0 };
+	struct vb_tx_completion now, next = { 0 };
 	assert_true(vb_lane_is_back(rig->lane, vb_lane_mark(rig->lane)));
 	post(rig, qp, 0, 8, 0);
 	assert_int_equal(hand_out(rig, &now), 1);
@@ -341,12 +341,12 @@ static void mark__is_back_when_all_that_was_out_is(void **state)
 }
 
 /* A port that never says that it is done does not keep replies from leaving. */
-static void echo_replies__need_no_receipt(void **state)
+static void echo_replies__need_no_completion(void **state)
 {
 	struct rig *rig = rig_open(16);
 	struct vb_qp *qp = connected(rig, VB_QP_UC);
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
-	struct vb_receipt receipts[VB_BATCH_PACKETS];
+	struct vb_tx_completion completions[VB_BATCH_PACKETS];
 	for (uint32_t i = 0; i < 3 * VB_ECHO_REPLIES; i++) {
 		struct vb_packet request = { .opcode = VB_ECHO_REQUEST,
 			.pkey = VB_PKEY_DEFAULT,
@@ -354,7 +354,7 @@ static void echo_replies__need_no_receipt(void **state)
 			.dest_qpn = vb_qp_number(qp),
 			.src_qpn = 0x020002 };
 		vb_lane_receive(rig->lane, &path, &request, 1, rig->now);
-		assert_int_equal(hand_out(rig, receipts), 1);
+		assert_int_equal(hand_out(rig, completions), 1);
 		assert_int_equal(rig->batch.out[0].packet.opcode, VB_ECHO_REPLY);
 		assert_int_equal(rig->batch.out[0].packet.psn, i);
 		assert_true(vb_gid_equal(&rig->batch.out[0].av->dgid, &path.src));
@@ -372,11 +372,11 @@ int main(void)
 		cmocka_unit_test(missing_memory__fails_its_own_message_once_those_before_are_back),
 		cmocka_unit_test(missing_memory__said_after_going_back_fails_no_other_request),
 		cmocka_unit_test(missing_memory__of_a_packet_that_got_through_before_fails_nothing),
-		cmocka_unit_test(receipts__of_before_a_reset_complete_nothing),
+		cmocka_unit_test(completions__of_before_a_reset_complete_nothing),
 		cmocka_unit_test(destroyed_qp__keeps_its_bytes_until_they_are_back),
 		cmocka_unit_test(lane__that_goes_takes_what_is_at_its_port_along),
 		cmocka_unit_test(mark__is_back_when_all_that_was_out_is),
-		cmocka_unit_test(echo_replies__need_no_receipt),
+		cmocka_unit_test(echo_replies__need_no_completion),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,8 @@ static void keys__are_all_different_and_none_is_special(void **state)
 	close_device(&device);
 }
 
-/* Of two keys, one given out after the other, no eight bits agree more often than those of strangers. */
-static void keys__neighbours_have_nothing_in_common(void **state)
+/* Of two keys, one given out after the other, no eight bits agree more often than those of unknown peers. */
+static void keys__local_peers_have_nothing_in_common(void **state)
 {
 	enum { MANY = 4096 };
 	struct device device = open_device();
@@ -388,7 +388,7 @@ int main(void)
 		cmocka_unit_test(keys__are_all_different_and_none_is_special),
 		cmocka_unit_test(keys__every_bit_is_compared),
 		cmocka_unit_test(keys__zero_and_all_ones_open_nothing),
-		cmocka_unit_test(keys__neighbours_have_nothing_in_common),
+		cmocka_unit_test(keys__local_peers_have_nothing_in_common),
 		cmocka_unit_test(keys__a_freed_entry_does_not_return_soon_nor_does_its_key),
 		cmocka_unit_test(keys__an_entry_returns_with_another_key),
 		cmocka_unit_test(keys__differ_with_either_half_of_the_seed),

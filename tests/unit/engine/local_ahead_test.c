@@ -173,7 +173,7 @@ static void write__whose_key_is_closed_meanwhile_is_not_pulled(void **state)
 	pair_close(p);
 }
 
-/* ---- READs ------------------------------------------------------------------------------------------------------ */
+/* ---- READs ------------------------------------------------------------------------------------------------------- */
 
 static void post_reads(struct pair *p, unsigned n)
 {

@@ -104,10 +104,10 @@ static void read__is_pulled_in_pieces(void **state)
 static void read__that_is_stale_is_asked_for_again(void **state)
 {
 	struct pair *p = pair_open(VB_QP_RC, true, LENDS);
-	uint32_t place = vb_lives_place(vb_mr_key(p->side[1].mr));
+	uint32_t place = vb_epochs_place(vb_mr_key(p->side[1].mr));
 	post_read(p, PLACE, LONG, 0);
 	let_be_answered(p);
-	atomic_fetch_add(&p->side[1].lives.removals[place], 1);
+	atomic_fetch_add(&p->side[1].epochs.removals[place], 1);
 	assert_true(pair_pull(p, 0));
 	assert_nothing_more(p);
 	pair_settle(p);
@@ -221,7 +221,7 @@ static void read__of_other_memory_comes_by_the_heap(void **state)
 static void read__is_lent_only_where_the_holder_lends(void **state)
 {
 	struct pair *p = pair_open(VB_QP_RC, true, 0);
-	vb_neighbour_set_pulling(&p->side[0].other, LENDS);
+	vb_local_peer_set_pulling(&p->side[0].other, LENDS);
 	post_read(p, PLACE, 10000, 0);
 	post_read(p, PLACE + 10000, LONG, 10000);
 	pair_settle(p);

@@ -95,14 +95,14 @@ static void lending__begins_early_with_segments_that_are_mapped(void **state)
 	struct vb_mr *mapped = register_part(p, 0, SEGMENT), *other = register_part(p, 0, 0);
 	write_from(p, mapped, SHORT);
 	assert_int_equal(p->pulls, 0);
-	vb_neighbour_set_mapping(&p->side[0].other, true);
+	vb_local_peer_set_mapping(&p->side[0].other, true);
 	write_from(p, other, SHORT);
 	assert_int_equal(p->pulls, 0);
 	write_from(p, mapped, SHORT - 1);
 	assert_int_equal(p->pulls, 0);
 	write_from(p, mapped, SHORT);
 	assert_int_equal(p->pulls, 1);
-	vb_neighbour_set_lending(&p->side[0].other, 0);
+	vb_local_peer_set_lending(&p->side[0].other, 0);
 	write_from(p, mapped, SHORT);
 	assert_int_equal(p->pulls, 1);
 	unregister(mapped);

@@ -123,7 +123,7 @@ static void send__with_invalidate_closes_a_window(void **state)
 	pair_close(p);
 }
 
-/* ---- Refusals -------------------------------------------------------------------------------------------------- */
+/* ---- Refusals ---------------------------------------------------------------------------------------------------- */
 
 static void assert_refused(struct pair *p, enum vb_wc_status status, enum vb_cause_kind cause, enum vb_cause_kind peers)
 {
@@ -243,7 +243,7 @@ static void failure__of_what_is_lent_and_not_there(void **state)
 	assert_refused(p, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_FAULT, VB_CAUSE_NONE);
 }
 
-/* ---- Waiting --------------------------------------------------------------------------------------------------- */
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
 /* What was on its way behind the one that found no receive is not executed before it comes again. */
 static void rnr__is_asked_again_in_order(void **state)
@@ -370,7 +370,7 @@ static void reads__are_as_many_as_were_agreed_on(void **state)
 	pair_close(p);
 }
 
-/* ---- Order ----------------------------------------------------------------------------------------------------- */
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
 
 /* Nobody sees the answer to a message before that message's completion; a descriptor carries both. */
 static void answer__comes_after_the_completion(void **state)
@@ -399,7 +399,7 @@ static void way__changes_while_nothing_is_under_way(void **state)
 	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
 	pair_step_wire(p, 0);
 	p->is_local = true;
-	pair_be_neighbours(p);
+	pair_be_local_peers(p);
 	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
 	pair_settle(p);
 	assert_int_equal(p->descriptors, 0);
@@ -407,7 +407,7 @@ static void way__changes_while_nothing_is_under_way(void **state)
 	pair_settle(p);
 	assert_int_equal(p->descriptors, 1);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(vb_lane_set_neighbour(p->side[i].lane, &p->side[!i].gid, (uint8_t)(2 - i), NULL), 0);
+		assert_int_equal(vb_lane_set_local_peer(p->side[i].lane, &p->side[!i].gid, (uint8_t)(2 - i), NULL), 0);
 	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
 	pair_run(p, 1);
 	assert_int_equal(p->descriptors, 1);
@@ -436,7 +436,7 @@ static void packets__answer_no_descriptor(void **state)
 	pair_close(p);
 }
 
-/* ---- XRC, tags ------------------------------------------------------------------------------------------------- */
+/* ---- XRC, tags --------------------------------------------------------------------------------------------------- */
 
 static void xrc__goes_to_the_srq_that_is_named(void **state)
 {
@@ -525,7 +525,7 @@ static void tags__find_the_buffer_of_what_is_lent(void **state)
 	}
 }
 
-/* ---- Ends ------------------------------------------------------------------------------------------------------ */
+/* ---- Ends -------------------------------------------------------------------------------------------------------- */
 
 enum end { TO_ERROR, TO_RESET, DESTROYED, LOST, END_COUNT };
 
@@ -624,7 +624,7 @@ static void end__at_any_instant_leaves_nothing_waiting(void **state)
 }
 
 /* Unless something else is to be done as well. */
-static void post__of_who_has_the_lane_is_for_one_neighbour(void **state)
+static void post__of_who_has_the_lane_is_for_one_local_peer(void **state)
 {
 	struct pair *p = open_filled(0);
 	struct pair_side *side = &p->side[0];
@@ -721,7 +721,7 @@ static void pull__from_where_the_peer_was_ends_first(void **state)
 	struct vb_local_heap none = { 0 };
 	struct vb_answer answers[4];
 	struct vb_local_room room = { .answers = answers, .answer_max = 4 };
-	struct vb_neighbour another;
+	struct vb_local_peer another;
 	fill(p, 0, SOURCE, LONG);
 	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, LONG, PLACE);
 	pair_send(p, 0);
@@ -729,8 +729,8 @@ static void pull__from_where_the_peer_was_ends_first(void **state)
 	pair_take_descriptors(p, 1, PAIR_RING);
 	assert_ptr_equal(side->other.puller, side->qp);
 
-	vb_neighbour_init(&another, side->lane, 1, LENDS);
-	assert_int_equal(vb_lane_set_neighbour(side->lane, &far, 1, &another), 0);
+	vb_local_peer_init(&another, side->lane, 1, LENDS);
+	assert_int_equal(vb_lane_set_local_peer(side->lane, &far, 1, &another), 0);
 	assert_int_equal(vb_qp_modify(side->qp, &attr, VB_QP_STATE, p->now), 0);
 	assert_int_equal(vb_qp_modify(side->qp, &attr, VB_QP_AV, p->now), 0);
 	assert_int_equal(vb_local_receive(&another, &request, 1, &none, &room, p->now), 1);
@@ -742,17 +742,17 @@ static void pull__from_where_the_peer_was_ends_first(void **state)
 	assert_null(side->other.puller);
 	assert_arrived(p, LONG);
 	vb_local_lost(&another, p->now);
-	assert_int_equal(vb_lane_set_neighbour(side->lane, &far, 1, NULL), 0);
+	assert_int_equal(vb_lane_set_local_peer(side->lane, &far, 1, NULL), 0);
 	pair_close(p);
 }
 
-/* ---- Lives ----------------------------------------------------------------------------------------------------- */
+/* ---- Lives ------------------------------------------------------------------------------------------------------- */
 
-static uint64_t count_removals(struct vb_lives *lives)
+static uint64_t count_removals(struct vb_epochs *epochs)
 {
 	uint64_t count = 0;
-	for (uint32_t i = 0; i < VB_LIVES_KEYS; i++)
-		count += atomic_load(&lives->removals[i]);
+	for (uint32_t i = 0; i < VB_EPOCHS_KEYS; i++)
+		count += atomic_load(&epochs->removals[i]);
 	return count;
 }
 
@@ -761,7 +761,7 @@ static void removals__are_counted(void **state)
 {
 	struct pair *p = pair_open(VB_QP_RC, true, 0);
 	struct vb_pd *pd = p->side[0].pd;
-	struct vb_lives *lives = &p->side[0].lives;
+	struct vb_epochs *epochs = &p->side[0].epochs;
 	struct vb_mr_config config = { .memory = p->side[0].memory, .length = 4096, .access = VB_ACCESS_MW_BIND };
 	uint32_t qpn = vb_qp_number(p->side[0].qp);
 	struct vb_mr *mr;
@@ -769,33 +769,33 @@ static void removals__are_counted(void **state)
 	assert_int_equal(vb_mr_register(pd, &config, &mr), 0);
 	assert_int_equal(vb_mw_create(pd, 1, &mw), 0);
 	assert_int_equal(vb_mw_bind(mw, mr, pd, qpn, 0, 8, VB_ACCESS_REMOTE_READ, vb_mw_next_key(mw)), 0);
-	assert_int_equal(count_removals(lives), 0);
+	assert_int_equal(count_removals(epochs), 0);
 	assert_int_equal(vb_mw_bind(mw, mr, pd, qpn, 0, 16, VB_ACCESS_REMOTE_READ, vb_mw_next_key(mw)), 0);
-	assert_int_equal(count_removals(lives), 1);
+	assert_int_equal(count_removals(epochs), 1);
 	assert_int_equal(vb_mw_destroy(mw), 0);
-	assert_int_equal(count_removals(lives), 2);
+	assert_int_equal(count_removals(epochs), 2);
 	assert_int_equal(vb_mw_create(pd, 2, &mw), 0);
 	assert_int_equal(vb_mw_bind(mw, mr, pd, qpn, 0, 8, VB_ACCESS_REMOTE_READ, vb_mw_key(mw) + 1), 0);
 	assert_int_equal(vb_mr_invalidate(mr), -EBUSY);
-	assert_int_equal(count_removals(lives), 2);
+	assert_int_equal(count_removals(epochs), 2);
 	assert_int_equal(vb_key_invalidate(pd, qpn, vb_mw_key(mw)), 0);
-	assert_int_equal(count_removals(lives), 3);
+	assert_int_equal(count_removals(epochs), 3);
 	assert_int_equal(vb_mw_bind(mw, mr, pd, qpn, 0, 8, VB_ACCESS_REMOTE_READ, vb_mw_key(mw) + 1), 0);
 	assert_int_equal(vb_qp_destroy(p->side[0].qp), 0);
 	p->side[0].qp = NULL;
-	assert_int_equal(count_removals(lives), 4);
+	assert_int_equal(count_removals(epochs), 4);
 	assert_int_equal(vb_mr_invalidate(mr), 0);
-	assert_int_equal(count_removals(lives), 5);
+	assert_int_equal(count_removals(epochs), 5);
 	assert_int_equal(vb_mr_revalidate(mr, NULL, &config), 0);
-	assert_int_equal(count_removals(lives), 5);
+	assert_int_equal(count_removals(epochs), 5);
 	assert_int_equal(vb_mr_invalidate(mr), 0);
 	vb_mr_free(mr);
 	assert_int_equal(vb_mw_destroy(mw), 0);
-	assert_int_equal(count_removals(lives), 6);
+	assert_int_equal(count_removals(epochs), 6);
 	pair_close(p);
 }
 
-/* ---- Others ---------------------------------------------------------------------------------------------------- */
+/* ---- Others ------------------------------------------------------------------------------------------------------ */
 
 /* Of 32 codes four say something. */
 static void refusal__for_an_unknown_reason_makes_no_sense(void **state)
@@ -874,7 +874,7 @@ int main(void)
 		cmocka_unit_test(xrc__goes_to_the_srq_that_is_named),
 		cmocka_unit_test(tags__find_the_buffer_of_what_is_lent),
 		cmocka_unit_test(end__at_any_instant_leaves_nothing_waiting),
-		cmocka_unit_test(post__of_who_has_the_lane_is_for_one_neighbour),
+		cmocka_unit_test(post__of_who_has_the_lane_is_for_one_local_peer),
 		cmocka_unit_test(drain__waits_for_answers),
 		cmocka_unit_test(loss__fails_what_is_under_way_alone),
 		cmocka_unit_test(end__by_an_ack_leaves_the_request_that_brings_it),

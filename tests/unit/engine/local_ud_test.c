@@ -1,8 +1,8 @@
-/* Datagrams that go as descriptors: what arrives, who is believed, and neighbours that take none. That they do what
+/* Datagrams that go as descriptors: what arrives, who is believed, and local peers that take none. That they do what
  * packets do is local_alike_test.c too. */
 #include "pair.h"
 
-enum { SOURCE = 0, PLACE = 400000, MTU = 1024, GRH = 40, DEAF_MS = 100 };
+enum { SOURCE = 0, PLACE = 400000, MTU = 1024, GRH = 40, BLOCKED_MS = 100 };
 
 static struct pair *open_ud(bool is_local)
 {
@@ -56,10 +56,10 @@ static void move_to_ipv6(struct pair *p)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(vb_nic_set_gid(p->side[i / 2].nic, i % 2, &p->side[i % 2].gid), 0);
 	if (p->is_local)
-		pair_be_neighbours(p);
+		pair_be_local_peers(p);
 }
 
-/* ---- What arrives ---------------------------------------------------------------------------------------------- */
+/* ---- What arrives ------------------------------------------------------------------------------------------------ */
 
 static void datagram__brings_its_header(void **state)
 {
@@ -133,7 +133,7 @@ static void datagram__with_the_qps_own_key(void **state)
 	pair_close(p);
 }
 
-/* ---- Our own mistakes ------------------------------------------------------------------------------------------ */
+/* ---- Our own mistakes -------------------------------------------------------------------------------------------- */
 
 static void mistake__stops_the_send_queue_alone(void **state)
 {
@@ -176,15 +176,15 @@ static void mistake__stops_the_send_queue_alone(void **state)
 }
 
 /* What is wrong is found where there is room first. What was before it goes on, what is behind it does not. */
-static void mistake__is_found_at_another_neighbour(void **state)
+static void mistake__is_found_at_another_local_peer(void **state)
 {
 	for (int i = 0; i < 2; i++) {
 		struct pair *p = open_ud(true);
-		struct vb_neighbour third;
+		struct vb_local_peer third;
 		struct vb_descriptor descriptors[4];
 		struct vb_local_room room = { .descriptors = descriptors, .descriptor_max = 4 };
-		vb_neighbour_init(&third, p->side[0].lane, 3, 0);
-		assert_int_equal(vb_lane_set_neighbour(p->side[0].lane, &p->side[1].gid, 3, &third), 0);
+		vb_local_peer_init(&third, p->side[0].lane, 3, 0);
+		assert_int_equal(vb_lane_set_local_peer(p->side[0].lane, &p->side[1].gid, 3, &third), 0);
 		pair_post_receive(p, 1, 5, PLACE, GRH + 8);
 		p->descriptor_room = 0;
 		pair_post_datagram(p, 0, SOURCE, 8);
@@ -234,7 +234,7 @@ static void qp__that_goes_takes_what_waits_with_it(void **state)
 	}
 }
 
-/* ---- Neighbours that take none --------------------------------------------------------------------------------- */
+/* ---- Local peers that take none ---------------------------------------------------------------------------------- */
 
 static void room__holds_the_sender_back(void **state)
 {
@@ -244,7 +244,7 @@ static void room__holds_the_sender_back(void **state)
 	p->descriptor_room = 0;
 	for (uint32_t i = 0; i < 3; i++)
 		pair_post_datagram(p, 0, SOURCE + i * 8, 8);
-	pair_run(p, DEAF_MS / 2);
+	pair_run(p, BLOCKED_MS / 2);
 	assert_none(p, 0);
 	p->descriptor_room = 1;
 	pair_settle(p);
@@ -253,11 +253,11 @@ static void room__holds_the_sender_back(void **state)
 		assert_int_equal(pair_completion(p, 1).wr_id, i);
 		assert_memory_equal(p->side[1].memory + PLACE + i * 64 + GRH, p->side[0].memory + SOURCE + i * 8, 8);
 	}
-	assert_int_equal(counter(p, 0, VB_DROP_NEIGHBOUR), 0);
+	assert_int_equal(counter(p, 0, VB_DROP_LOCAL_PEER), 0);
 	pair_close(p);
 }
 
-static void deaf__neighbour_holds_up_nobody(void **state)
+static void blocked__local_peer_holds_up_nobody(void **state)
 {
 	struct vb_gid elsewhere = vb_gid_from_ipv4(10, 0, 0, 9);
 	struct pair *p = open_ud(true);
@@ -268,30 +268,30 @@ static void deaf__neighbour_holds_up_nobody(void **state)
 	pair_settle(p);
 	assert_int_equal(counter(p, 0, VB_TX_PACKETS), 1); /* though the first waits */
 	assert_none(p, 0);
-	pair_run(p, DEAF_MS + 5);
+	pair_run(p, BLOCKED_MS + 5);
 	assert_int_equal(completions(p, 0, VB_WC_SUCCESS), 2);
-	assert_int_equal(counter(p, 0, VB_DROP_NEIGHBOUR), 1);
+	assert_int_equal(counter(p, 0, VB_DROP_LOCAL_PEER), 1);
 	for (int i = 0; i < 3; i++) { /* and the next at once */
 		pair_post_datagram(p, 0, SOURCE, 8);
 		pair_settle(p);
 		assert_int_equal(completions(p, 0, VB_WC_SUCCESS), 1);
 	}
-	assert_int_equal(counter(p, 0, VB_DROP_NEIGHBOUR), 4);
+	assert_int_equal(counter(p, 0, VB_DROP_LOCAL_PEER), 4);
 	p->descriptor_room = 1;
 	pair_post_datagram(p, 0, SOURCE, 8);
 	pair_settle(p);
 	assert_int_equal(pair_completion(p, 1).wr_id, 5);
-	assert_int_equal(counter(p, 0, VB_DROP_NEIGHBOUR), 4);
+	assert_int_equal(counter(p, 0, VB_DROP_LOCAL_PEER), 4);
 	p->descriptor_room = 0; /* it has its time again */
 	pair_post_datagram(p, 0, SOURCE, 8);
 	assert_int_equal(completions(p, 0, VB_WC_SUCCESS), 1);
-	pair_run(p, DEAF_MS / 2);
+	pair_run(p, BLOCKED_MS / 2);
 	assert_none(p, 0);
 	pair_close(p);
 }
 
 /* Without being asked to transmit: a holder may know that there is no room. */
-static void deaf__is_noticed_by_the_lanes_own_time(void **state)
+static void blocked__is_noticed_by_the_lanes_own_time(void **state)
 {
 	struct pair *p = open_ud(true);
 	pair_post_datagram(p, 0, SOURCE, 8);
@@ -306,13 +306,13 @@ static void deaf__is_noticed_by_the_lanes_own_time(void **state)
 	}
 	assert_int_equal(turns, 2);
 	assert_int_equal(completions(p, 0, VB_WC_SUCCESS), 1);
-	assert_int_equal(counter(p, 0, VB_DROP_NEIGHBOUR), 1);
+	assert_int_equal(counter(p, 0, VB_DROP_LOCAL_PEER), 1);
 	assert_false(vb_lane_next_deadline(p->side[0].lane).is_set);
 	pair_close(p);
 }
 
 /* Who stood still himself looks for room first. */
-static void deaf__is_not_who_was_not_asked(void **state)
+static void blocked__is_not_who_was_not_asked(void **state)
 {
 	struct pair *p = open_ud(true);
 	pair_post_receive(p, 1, 5, PLACE, GRH + 8);
@@ -322,7 +322,7 @@ static void deaf__is_not_who_was_not_asked(void **state)
 	pair_advance(p);
 	pair_settle(p);
 	assert_int_equal(pair_completion(p, 1).wr_id, 5);
-	assert_int_equal(counter(p, 0, VB_DROP_NEIGHBOUR), 0);
+	assert_int_equal(counter(p, 0, VB_DROP_LOCAL_PEER), 0);
 	pair_close(p);
 }
 
@@ -336,7 +336,7 @@ static void death__completes_what_waits(void **state)
 	vb_local_lost(&p->side[0].other, p->now);
 	pair_check(p);
 	assert_int_equal(completions(p, 0, VB_WC_SUCCESS), 3);
-	assert_int_equal(counter(p, 0, VB_DROP_NEIGHBOUR), 3);
+	assert_int_equal(counter(p, 0, VB_DROP_LOCAL_PEER), 3);
 	pair_post_receive(p, 1, 5, PLACE, GRH + 8);
 	pair_post_datagram(p, 0, SOURCE, 8); /* whoever has the slot then */
 	pair_settle(p);
@@ -345,7 +345,7 @@ static void death__completes_what_waits(void **state)
 	pair_close(p);
 }
 
-/* ---- Ways ------------------------------------------------------------------------------------------------------ */
+/* ---- Ways -------------------------------------------------------------------------------------------------------- */
 
 /* What went as packets, and may lie in the peer's socket yet, is not overtaken. */
 static void way__changes_once_packets_have_arrived(void **state)
@@ -357,7 +357,7 @@ static void way__changes_once_packets_have_arrived(void **state)
 		pair_post_receive(p, 1, i, PLACE, GRH + 8);
 	pair_post_datagram(p, 0, SOURCE, 8);
 	pair_settle(p);
-	pair_be_neighbours(p);
+	pair_be_local_peers(p);
 	p->is_local = true;
 	for (unsigned i = 0; i < 3; i++)
 		pair_post_datagram(p, 0, SOURCE, 8);
@@ -399,7 +399,7 @@ static void way__to_another_device_is_the_wire(void **state)
 	pair_close(p);
 }
 
-/* ---- Neighbours that lie --------------------------------------------------------------------------------------- */
+/* ---- Local peers that lie ---------------------------------------------------------------------------------------- */
 
 static struct vb_descriptor forged(const struct pair *p)
 {
@@ -463,7 +463,7 @@ static void truth__of_another_device_is_believed(void **state)
 	pair_post_receive(p, 1, 5, PLACE, GRH + 8);
 	hand_over(p, &d);
 	assert_int_equal(completions(p, 1, VB_WC_SUCCESS), 1);
-	assert_int_equal(vb_lane_set_neighbour(p->side[1].lane, &p->side[0].gid, 1, NULL), 0);
+	assert_int_equal(vb_lane_set_local_peer(p->side[1].lane, &p->side[0].gid, 1, NULL), 0);
 	lie(p, &d, VB_DROP_ADDRESS);
 	pair_close(p);
 }
@@ -512,12 +512,12 @@ int main(void)
 		cmocka_unit_test(datagram__that_is_refused_is_dropped),
 		cmocka_unit_test(datagram__with_the_qps_own_key),
 		cmocka_unit_test(mistake__stops_the_send_queue_alone),
-		cmocka_unit_test(mistake__is_found_at_another_neighbour),
+		cmocka_unit_test(mistake__is_found_at_another_local_peer),
 		cmocka_unit_test(qp__that_goes_takes_what_waits_with_it),
 		cmocka_unit_test(room__holds_the_sender_back),
-		cmocka_unit_test(deaf__neighbour_holds_up_nobody),
-		cmocka_unit_test(deaf__is_noticed_by_the_lanes_own_time),
-		cmocka_unit_test(deaf__is_not_who_was_not_asked),
+		cmocka_unit_test(blocked__local_peer_holds_up_nobody),
+		cmocka_unit_test(blocked__is_noticed_by_the_lanes_own_time),
+		cmocka_unit_test(blocked__is_not_who_was_not_asked),
 		cmocka_unit_test(death__completes_what_waits),
 		cmocka_unit_test(way__changes_once_packets_have_arrived),
 		cmocka_unit_test(way__of_what_is_posted_meanwhile_is_looked_for_later),

@@ -31,9 +31,9 @@ struct pair_side {
 	struct vb_qp *qp;
 	uint8_t *memory;
 	struct vb_gid gid;
-	struct vb_neighbour other;
+	struct vb_local_peer other;
 	struct pair_way out; /* what this side says */
-	struct vb_lives lives;
+	struct vb_epochs epochs;
 };
 
 struct pair {
@@ -59,7 +59,8 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 	memset(side->memory, 0, PAIR_BYTES);
 	side->out.heap = malloc(PAIR_HEAP);
 	assert_int_equal(
-		vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = 1024, .lives = &side->lives }, &side->nic), 0);
+		vb_nic_create(&(struct vb_nic_config){ .seed = n, .mtu = 1024, .epochs = &side->epochs }, &side->nic),
+		0);
 	struct vb_gid others = vb_gid_from_ipv4(10, 0, 0, (uint8_t)(3 - n)); /* of the same device */
 	assert_int_equal(vb_nic_set_gid(side->nic, 0, &side->gid), 0);
 	assert_int_equal(vb_nic_set_gid(side->nic, 1, &others), 0);
@@ -72,9 +73,9 @@ static inline void pair_open_side(struct pair_side *side, uint8_t n, uint32_t le
 		.access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |
 			  VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_MW_BIND };
 	assert_int_equal(vb_mr_register(side->pd, &mr, &side->mr), 0);
-	vb_neighbour_init(&side->other, side->lane, (uint8_t)(3 - n), lend_from);
-	vb_neighbour_set_pulling(&side->other, lend_from);
-	vb_lane_publish_lives(side->lane, &side->lives);
+	vb_local_peer_init(&side->other, side->lane, (uint8_t)(3 - n), lend_from);
+	vb_local_peer_set_pulling(&side->other, lend_from);
+	vb_lane_publish_epochs(side->lane, &side->epochs);
 }
 
 static inline void pair_modify(struct pair *p, int of, enum vb_qp_state state, uint32_t mask)
@@ -144,12 +145,12 @@ static inline struct vb_qp *pair_qp(struct pair_side *side, enum vb_qp_type type
 	return qp;
 }
 
-/* Each knows the other as a neighbour, if it is to be one. */
-static inline void pair_be_neighbours(struct pair *p)
+/* Each knows the other as a local peer, if it is to be one. */
+static inline void pair_be_local_peers(struct pair *p)
 {
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(
-			vb_lane_set_neighbour(p->side[i].lane, &p->side[!i].gid, (uint8_t)(2 - i), &p->side[i].other),
+			vb_lane_set_local_peer(p->side[i].lane, &p->side[!i].gid, (uint8_t)(2 - i), &p->side[i].other),
 			0);
 }
 
@@ -161,7 +162,7 @@ static inline struct pair *pair_open_lanes(bool is_local, uint32_t lend_from)
 	for (int i = 0; i < 2; i++)
 		pair_open_side(&p->side[i], (uint8_t)(i + 1), lend_from);
 	if (is_local)
-		pair_be_neighbours(p);
+		pair_be_local_peers(p);
 	return p;
 }
 
@@ -190,7 +191,7 @@ static inline void pair_check(struct pair *p)
 {
 	for (int i = 0; i < 2; i++) {
 		vb_lane_check(p->side[i].lane);
-		vb_neighbour_check(&p->side[i].other);
+		vb_local_peer_check(&p->side[i].other);
 	}
 }
 
@@ -216,7 +217,7 @@ static inline void pair_close(struct pair *p)
 	free(p);
 }
 
-/* ---- Descriptors ----------------------------------------------------------------------------------------------- */
+/* ---- Descriptors ------------------------------------------------------------------------------------------------- */
 
 static inline struct vb_local_room pair_room(
 	struct pair *p, struct pair_way *way, struct vb_descriptor *descriptors, struct vb_answer *answers)
@@ -263,10 +264,10 @@ static inline void pair_copy(const struct vb_local_pull *pull)
 static inline enum vb_local_outcome pair_outcome(
 	struct pair *p, const struct pair_side *of, const struct vb_local_pull *pull)
 {
-	const uint8_t *proof = (const uint8_t *)&of->lives + pull->proof_at;
+	const uint8_t *proof = (const uint8_t *)&of->epochs + pull->proof_at;
 	const uint8_t *memory = p->elsewhere ? p->elsewhere : of->memory;
 	uint32_t bytes = p->elsewhere ? p->elsewhere_bytes : PAIR_BYTES;
-	bool is_read = pull->proof_at < offsetof(struct vb_lives, lives);
+	bool is_read = pull->proof_at < offsetof(struct vb_epochs, epochs);
 	if (p->fate && is_read && vb_random_below(p->fate, 4) == 0)
 		return vb_random_below(p->fate, 2) ? VB_PULL_STALE : VB_PULL_REFUSED;
 	for (unsigned i = 0; i < pull->lent_count; i++) {
@@ -350,7 +351,7 @@ static inline bool pair_step_local(struct pair *p, int of, unsigned most)
 	return is_busy;
 }
 
-/* ---- Packets --------------------------------------------------------------------------------------------------- */
+/* ---- Packets ----------------------------------------------------------------------------------------------------- */
 
 static inline bool pair_step_wire(struct pair *p, int of)
 {
@@ -373,12 +374,12 @@ static inline bool pair_step_wire(struct pair *p, int of)
 		path.hop_limit = av->hop_limit ? av->hop_limit : 64;
 		vb_lane_receive(to->lane, &path, &packet, 1, p->now);
 	}
-	vb_lane_transmit_done(from->lane, p->batch.receipts, n, p->now);
+	vb_lane_transmit_done(from->lane, p->batch.completions, n, p->now);
 	pair_check(p);
 	return n > 0;
 }
 
-/* ---- Both ------------------------------------------------------------------------------------------------------ */
+/* ---- Both -------------------------------------------------------------------------------------------------------- */
 
 static inline void pair_advance(struct pair *p)
 {

@@ -1,4 +1,4 @@
-/* Whom a lane wishes to know as neighbours, and who waits until its holder has answered. */
+/* Whom a lane wishes to know as local peers, and who waits until its holder has answered. */
 #include "pair.h"
 
 static struct pair *open_wishing(enum vb_qp_type type)
@@ -6,7 +6,7 @@ static struct pair *open_wishing(enum vb_qp_type type)
 	struct pair *p = pair_open_lanes(false, 0);
 	p->is_local = true;
 	for (int i = 0; i < 2; i++) {
-		p->side[i].lane->meets_neighbours = true;
+		p->side[i].lane->meets_local_peers = true;
 		p->side[i].qp = pair_qp(&p->side[i], type, NULL);
 	}
 	return p;
@@ -28,9 +28,9 @@ static void assert_no_wish(struct pair *p, int of)
 	assert_false(vb_lane_next_wish(p->side[of].lane, &gid, &slot));
 }
 
-static void answer(struct pair *p, int of, struct vb_neighbour *neighbour)
+static void answer(struct pair *p, int of, struct vb_local_peer *peer)
 {
-	assert_int_equal(vb_lane_set_neighbour(p->side[of].lane, &p->side[!of].gid, (uint8_t)(2 - of), neighbour), 0);
+	assert_int_equal(vb_lane_set_local_peer(p->side[of].lane, &p->side[!of].gid, (uint8_t)(2 - of), peer), 0);
 	pair_check(p);
 }
 
@@ -162,7 +162,7 @@ static void wish__that_is_put_off_holds_back_who_is_connected(void **state)
 	for (int of = 0; of < 2; of++) {
 		assert_wish(p, of);
 		for (int i = 0; i < 2; i++)
-			vb_lane_put_off_neighbour(p->side[of].lane, &p->side[!of].gid, (uint8_t)(2 - of));
+			vb_lane_put_off_local_peer(p->side[of].lane, &p->side[!of].gid, (uint8_t)(2 - of));
 	}
 	assert_no_wish(p, 0);
 	pair_settle(p);
@@ -184,7 +184,7 @@ static void wish__that_is_put_off_lets_datagrams_go_as_packets(void **state)
 	pair_post_datagram(p, 0, 0, 8);
 	pair_settle(p);
 	assert_wish(p, 0);
-	vb_lane_put_off_neighbour(p->side[0].lane, &p->side[1].gid, 2);
+	vb_lane_put_off_local_peer(p->side[0].lane, &p->side[1].gid, 2);
 	pair_settle(p);
 	pair_post_datagram(p, 0, 0, 8);
 	pair_settle(p);
@@ -202,7 +202,7 @@ static void wish__that_is_put_off_lets_datagrams_go_as_packets(void **state)
 static void wish__is_not_made_for_a_holder_who_does_not_ask(void **state)
 {
 	struct pair *p = open_wishing(VB_QP_RC);
-	p->side[0].lane->meets_neighbours = false;
+	p->side[0].lane->meets_local_peers = false;
 	pair_connect(p);
 	assert_no_wish(p, 0);
 	pair_post(p, 0, VB_WR_RDMA_WRITE, 0, 8, 0);

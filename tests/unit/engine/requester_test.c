@@ -39,8 +39,8 @@ static void probe__of_the_newest_packet_begins_no_run(void **state)
 	for (int i = 0; i < 3; i++)
 		rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1 });
 	assert_int_equal(vb_lane_transmit(rig->lane, &rig->batch, 10, rig->now), 10);
-	rig->batch.receipts[5].error = EFAULT;
-	vb_lane_transmit_done(rig->lane, rig->batch.receipts, 10, rig->now);
+	rig->batch.completions[5].error = EFAULT;
+	vb_lane_transmit_done(rig->lane, rig->batch.completions, 10, rig->now);
 	assert_int_equal(rig_transmit(rig), 0);
 	rig->now += 2 * VB_MS;
 	vb_lane_advance(rig->lane, rig->now);

@@ -138,7 +138,7 @@ static inline void rig_receive(struct rig *rig, struct vb_qp *qp, struct vb_pack
 static inline unsigned rig_transmit(struct rig *rig)
 {
 	unsigned count = vb_lane_transmit(rig->lane, &rig->batch, VB_BATCH_PACKETS, rig->now);
-	vb_lane_transmit_done(rig->lane, rig->batch.receipts, count, rig->now);
+	vb_lane_transmit_done(rig->lane, rig->batch.completions, count, rig->now);
 	vb_lane_check(rig->lane);
 	return count;
 }

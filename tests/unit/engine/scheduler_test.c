@@ -23,7 +23,7 @@ static void receive_write(struct rig *rig, struct vb_qp *qp, uint32_t psn, uint6
 static unsigned transmit_one(struct rig *rig)
 {
 	unsigned count = vb_lane_transmit(rig->lane, &rig->batch, 1, rig->now);
-	vb_lane_transmit_done(rig->lane, rig->batch.receipts, count, rig->now);
+	vb_lane_transmit_done(rig->lane, rig->batch.completions, count, rig->now);
 	vb_lane_check(rig->lane);
 	return count;
 }
@@ -160,7 +160,7 @@ static void qp_that_goes__is_held_no_longer(void **state)
 	rig_close(rig);
 }
 
-/* ---- Who asks to be acknowledged -------------------------------------------------------------------------------- */
+/* ---- Who asks to be acknowledged --------------------------------------------------------------------------------- */
 
 enum { SPARED = 8192, QUEUED = 8 };
 
@@ -169,7 +169,7 @@ static unsigned asked_with(uint32_t window, uint64_t rate, uint32_t turn_bytes)
 {
 	const struct vb_lane_config lane = { .seed = 1,
 		.slot = 1,
-		.stranger_allowance = VB_UNLIMITED,
+		.unknown_peer_allowance = VB_UNLIMITED,
 		.turn_bytes = turn_bytes,
 		.acks = { .spared_bytes = SPARED } };
 	struct rig *rig = rig_open_lane(16, &lane);

@@ -184,7 +184,7 @@ static void silence__is_seen_by_who_only_receives(void **state)
 }
 
 /* However long it had said nothing before. */
-static void silence__counts_from_the_end_of_a_neighbour(void **state)
+static void silence__counts_from_the_end_of_a_local_peer(void **state)
 {
 	struct pair *p = pair_open(VB_QP_RC, true, 0);
 	const struct vb_qp *waiter = p->side[0].qp;
@@ -208,7 +208,7 @@ int main(void)
 		cmocka_unit_test(silence__that_an_answer_ended_is_told_again),
 		cmocka_unit_test(silence__is_not_told_unless_the_lane_is_to),
 		cmocka_unit_test(silence__is_seen_by_who_only_receives),
-		cmocka_unit_test(silence__counts_from_the_end_of_a_neighbour),
+		cmocka_unit_test(silence__counts_from_the_end_of_a_local_peer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void transmit(uint32_t number)
 		test.sent += cargo->payload_length ? bytes : 0;
 		fabric_send(test.fabric,
 			&(struct fabric_post){ .from = number, .to = 1 - number, .wire_bytes = bytes, .cargo = cargo });
-		vb_lane_transmit_done(end->lane, test.batch.receipts, 1, now);
+		vb_lane_transmit_done(end->lane, test.batch.completions, 1, now);
 	}
 	const vb_time free_at = fabric_free_at(test.fabric, number);
 	if (free_at > now && !end->is_called && vb_lane_wants_transmit(end->lane, now)) {
@@ -132,7 +132,7 @@ static void open_end(uint32_t number, bool restarts_messages)
 	struct end *end = &test.ends[number];
 	struct vb_lane_config lane = { .seed = number,
 		.slot = 1,
-		.stranger_allowance = VB_UNLIMITED,
+		.unknown_peer_allowance = VB_UNLIMITED,
 		.cc = { .algorithm = &vb_cc_none },
 		.acks = { .every_bytes = VB_UNLIMITED, .every_packets = ACK_EVERY, .by_count_alone = true },
 		.replies_first = true,

@@ -1,6 +1,6 @@
 /* What is said of QPs one by one: accounts.c. */
 #include <string.h>
-#include "host/lanes/driver.h"
+#include "host/lanes/host_lane.h"
 #include "../unit.h"
 
 struct said {

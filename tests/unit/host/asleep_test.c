@@ -1,4 +1,4 @@
-/* A process without a progress thread: what a thread posts while the only driver sleeps is looked after in its time;
+/* A process without a progress thread: what a thread posts while the only host lane sleeps is looked after in its time;
  * and devices look at the interfaces whenever they are asked, while others use them. In a network namespace of the
  * test's own; skipped where none may be made. The argument is the directory of verbena-broker. */
 #include "../namespace.h"
@@ -41,7 +41,7 @@ static void post_empty_write(struct vb_qp *qp)
 	vb_sq_begin(qp);
 	assert_int_equal(vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE }), 0);
 	vb_sq_end(qp, true);
-	vb_driver_kick(vb_device_driver(device));
+	vb_host_lane_kick(vb_device_host_lane(device));
 }
 
 /* Nothing was due when the waiter fell asleep, and nothing ever comes that would wake it. */
@@ -72,9 +72,9 @@ static void sleeper__wakes_for_what_others_posted(void **state)
 	assert_true(was_in_time);
 	assert_int_equal(wc.status, VB_WC_RETRY_EXC_ERR);
 
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
-	vb_driver_unlock(vb_device_driver(device));
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(vb_cq_destroy(cq), 0);
 	assert_int_equal(vb_pd_destroy(pd), 0);
 	vb_device_close(device);
@@ -99,8 +99,8 @@ static void join__while_the_device_is_looked_at(void **state)
 	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
 	assert_int_equal(pthread_create(&asker, NULL, query_device, NULL), 0);
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(vb_device_join(device, vb_device_driver(device), &group), 0);
-		assert_int_equal(vb_device_leave(device, vb_device_driver(device), &group), 0);
+		assert_int_equal(vb_device_join(device, vb_device_host_lane(device), &group), 0);
+		assert_int_equal(vb_device_leave(device, vb_device_host_lane(device), &group), 0);
 	}
 	pthread_join(asker, NULL);
 	vb_device_close(device);
@@ -138,7 +138,7 @@ static void poller__that_is_told_of_an_event_does_not_sleep_at_its_next_poll(voi
 	assert_int_equal(vb_device_open("vb_lo", &sink, &device), 0);
 	for (unsigned i = 0; i < TRIES; i++) {
 		poll_until_it_sleeps();
-		vb_driver_notified();
+		vb_host_lane_notified();
 		awake += sleeps_in_a_poll() == 0;
 	}
 	assert_true(awake > TRIES / 2);

@@ -58,8 +58,7 @@ static void await_notices(const atomic_uint *count, unsigned wanted)
 	assert_int_equal(atomic_load(count), wanted);
 }
 
-/* ---- The broker ---------------------------------------------------------------------------------------------------
- */
+/* ---- The broker -------------------------------------------------------------------------------------------------- */
 
 static void listen_as_broker(void)
 {
@@ -130,8 +129,7 @@ static void die(void)
 	client = listener = -1;
 }
 
-/* ---- The client, in a thread where it has to wait ------------------------------------------------------------------
- */
+/* ---- The client, in a thread where it has to wait ---------------------------------------------------------------- */
 
 static void *connect_it(void *result)
 {
@@ -205,8 +203,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* ---- Tests ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
 static void post__waits_for_nobody(void **state)
 {

@@ -11,9 +11,9 @@ static void on_gid_change(void *user) {}
 
 static inline void modify_on(struct vb_device *device, struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
 {
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
 	int rc = vb_qp_modify(qp, attr, VB_QP_STATE | mask, vb_host_now());
-	vb_driver_unlock(vb_device_driver(device));
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(rc, 0);
 }
 
@@ -34,9 +34,9 @@ static inline struct vb_qp *connected_on(
 	struct vb_qp *qp;
 
 	vb_device_query(device, &info);
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
-	int rc = vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &qp);
-	vb_driver_unlock(vb_device_driver(device));
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
+	int rc = vb_qp_create(vb_host_lane_lane(vb_device_host_lane(device)), &config, &qp);
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(rc, 0);
 	attr.port = 1;
 	attr.path_mtu = 1024;
@@ -70,9 +70,9 @@ static inline struct vb_qp *receiving_datagrams_on(struct vb_device *device, str
 	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1, .qkey = 1 };
 	struct vb_qp *qp;
 
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
-	int rc = vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &qp);
-	vb_driver_unlock(vb_device_driver(device));
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
+	int rc = vb_qp_create(vb_host_lane_lane(vb_device_host_lane(device)), &config, &qp);
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(rc, 0);
 	modify_on(device, qp, &attr, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY);
 	attr.state = VB_QPS_RTR;

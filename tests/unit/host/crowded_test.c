@@ -77,7 +77,7 @@ static void write_nothing(struct vb_qp *qp)
 	vb_sq_begin(qp);
 	assert_int_equal(vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE }), 0);
 	vb_sq_end(qp, true);
-	vb_driver_kick(vb_device_driver(device));
+	vb_host_lane_kick(vb_device_host_lane(device));
 }
 
 /* As a reactor does that hands requests to workers. */
@@ -141,9 +141,9 @@ static void progress__leaves_packets_to_pollers_that_share_their_core(void **sta
 	eventfd_write(work_fd, 1);
 	pthread_join(worker, NULL);
 	close(work_fd);
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
-	vb_driver_unlock(vb_device_driver(device));
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(vb_cq_destroy(cq), 0);
 	assert_int_equal(vb_pd_destroy(pd), 0);
 	vb_device_close(device);

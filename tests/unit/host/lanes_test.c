@@ -12,7 +12,7 @@
 static struct vb_device *device;
 static bool is_able;
 
-/* ---- How many may be made --------------------------------------------------------------------------------------- */
+/* ---- How many may be made ---------------------------------------------------------------------------------------- */
 
 static unsigned most_with(const char *setting)
 {
@@ -84,7 +84,7 @@ static void indices__are_each_lanes_own(void **state)
 	}
 }
 
-/* ---- Whose they are --------------------------------------------------------------------------------------------- */
+/* ---- Whose they are ---------------------------------------------------------------------------------------------- */
 
 static void on_event(const struct vb_event *event) {}
 
@@ -110,20 +110,20 @@ static int close_device(void **state)
 
 static void *ask(void *unused)
 {
-	struct vb_driver *mine = vb_device_driver_of_caller(device);
+	struct vb_host_lane *mine = vb_device_host_lane_of_caller(device);
 
-	assert_ptr_equal(vb_device_driver_of_caller(device), mine);
+	assert_ptr_equal(vb_device_host_lane_of_caller(device), mine);
 	return mine;
 }
 
-static struct vb_driver *ask_as_another(void)
+static struct vb_host_lane *ask_as_another(void)
 {
 	pthread_t thread;
-	void *driver;
+	void *host_lane;
 
 	assert_int_equal(pthread_create(&thread, NULL, ask, NULL), 0);
-	pthread_join(thread, &driver);
-	return driver;
+	pthread_join(thread, &host_lane);
+	return host_lane;
 }
 
 /* As without the setting, on a machine of so many cores. */
@@ -138,19 +138,19 @@ static void threads__have_a_lane_each_and_then_share(void **state)
 	if (!is_able)
 		skip();
 	have(3);
-	assert_int_equal(vb_process_driver_count(device->process), 1);
-	struct vb_driver *home = ask(NULL);
-	assert_ptr_equal(home, vb_device_driver(device));
-	assert_int_equal(vb_process_driver_count(device->process), 1);
-	struct vb_driver *second = ask_as_another(), *third = ask_as_another();
+	assert_int_equal(vb_process_host_lane_count(device->process), 1);
+	struct vb_host_lane *home = ask(NULL);
+	assert_ptr_equal(home, vb_device_host_lane(device));
+	assert_int_equal(vb_process_host_lane_count(device->process), 1);
+	struct vb_host_lane *second = ask_as_another(), *third = ask_as_another();
 	assert_ptr_not_equal(second, home);
 	assert_ptr_not_equal(third, home);
 	assert_ptr_not_equal(third, second);
 	assert_ptr_equal(ask_as_another(), home);
 	assert_ptr_equal(ask_as_another(), second);
 	assert_ptr_equal(ask(NULL), home);
-	assert_int_equal(vb_process_driver_count(device->process), 3);
-	assert_int_equal(vb_driver_bit(third), 4);
+	assert_int_equal(vb_process_host_lane_count(device->process), 3);
+	assert_int_equal(vb_host_lane_bit(third), 4);
 }
 
 static void domains__have_lanes_whoever_makes_them(void **state)
@@ -158,12 +158,12 @@ static void domains__have_lanes_whoever_makes_them(void **state)
 	if (!is_able)
 		skip();
 	have(2);
-	assert_ptr_equal(vb_device_driver_of_domain(device), vb_device_driver(device));
-	struct vb_driver *second = vb_device_driver_of_domain(device);
-	assert_ptr_not_equal(second, vb_device_driver(device));
-	assert_ptr_equal(vb_device_driver_of_domain(device), vb_device_driver(device));
-	assert_ptr_equal(vb_device_driver_after(device, vb_device_driver(device)), second);
-	assert_ptr_equal(vb_device_driver_after(device, second), vb_device_driver(device));
+	assert_ptr_equal(vb_device_host_lane_of_domain(device), vb_device_host_lane(device));
+	struct vb_host_lane *second = vb_device_host_lane_of_domain(device);
+	assert_ptr_not_equal(second, vb_device_host_lane(device));
+	assert_ptr_equal(vb_device_host_lane_of_domain(device), vb_device_host_lane(device));
+	assert_ptr_equal(vb_device_host_lane_after(device, vb_device_host_lane(device)), second);
+	assert_ptr_equal(vb_device_host_lane_after(device, second), vb_device_host_lane(device));
 }
 
 static void queues__have_them_in_turn_where_that_is_said(void **state)
@@ -171,7 +171,7 @@ static void queues__have_them_in_turn_where_that_is_said(void **state)
 	if (!is_able)
 		skip();
 	for (unsigned i = 0; i < 9; i++)
-		assert_int_equal(vb_driver_bit(vb_device_driver_of_caller(device)), 1 << i % 4);
+		assert_int_equal(vb_host_lane_bit(vb_device_host_lane_of_caller(device)), 1 << i % 4);
 }
 
 static void *take_all(void *unused)
@@ -196,7 +196,7 @@ static void lane__is_made_while_all_of_them_are_taken(void **state)
 		assert_non_null(ask_as_another());
 	for (unsigned i = 0; i < COUNT_OF(threads); i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(vb_process_driver_count(device->process), 8);
+	assert_int_equal(vb_process_host_lane_count(device->process), 8);
 }
 
 /* The slots that are left are for processes that have none. */
@@ -210,14 +210,14 @@ static void lanes__do_with_those_there_are_where_no_more_are_to_be_had(void **st
 	if (!is_able)
 		skip();
 	have(8);
-	struct vb_driver *second = NULL;
+	struct vb_host_lane *second = NULL;
 	ask(NULL);
 	second = ask_as_another();
 	while (vb_broker_get_slot(device->process->broker, 65536, true, &slots[taken], why, sizeof(why)) == 0)
 		taken++;
-	assert_ptr_equal(ask_as_another(), vb_device_driver(device));
+	assert_ptr_equal(ask_as_another(), vb_device_host_lane(device));
 	assert_ptr_equal(ask_as_another(), second);
-	assert_int_equal(vb_process_driver_count(device->process), 2);
+	assert_int_equal(vb_process_host_lane_count(device->process), 2);
 	while (taken--) {
 		vb_broker_release_slot(device->process->broker, &slots[taken]);
 		close(slots[taken].fd);
@@ -237,7 +237,7 @@ static void lanes__are_not_a_forked_childs(void **state)
 	if (pid == 0) {
 		bool is_good = vb_device_lock(device, VB_ALL_LANES) < 0 && vb_device_lock_quiet(device) < 0;
 		vb_device_drive(device, VB_ALL_LANES);
-		_exit(is_good && vb_device_driver_of_caller(device) ? 0 : 1);
+		_exit(is_good && vb_device_host_lane_of_caller(device) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);

@@ -38,7 +38,7 @@ static struct vb_av av;
 static int event_fd;
 static bool is_able;
 
-/* ---- Set-up ----------------------------------------------------------------------------------------------------- */
+/* ---- Set-up ------------------------------------------------------------------------------------------------------ */
 
 static void on_event(const struct vb_event *event)
 {
@@ -66,9 +66,9 @@ static struct vb_mr *registered(uint8_t *memory)
 
 static void modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
 {
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
 	int rc = vb_qp_modify(qp, attr, mask, vb_host_now());
-	vb_driver_unlock(vb_device_driver(device));
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(rc, 0);
 }
 
@@ -115,9 +115,10 @@ static void link_open(struct link *link)
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
 			.signal_all = true };
-		assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
-		assert_int_equal(vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &link->qp[i]), 0);
-		vb_driver_unlock(vb_device_driver(device));
+		assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
+		assert_int_equal(
+			vb_qp_create(vb_host_lane_lane(vb_device_host_lane(device)), &config, &link->qp[i]), 0);
+		vb_host_lane_unlock(vb_device_host_lane(device));
 	}
 	for (int i = 0; i < 2; i++)
 		connect_to(link->qp[i], vb_qp_number(link->qp[!i]));
@@ -125,10 +126,10 @@ static void link_open(struct link *link)
 
 static void link_close(struct link *link)
 {
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(vb_qp_destroy(link->qp[i]), 0);
-	vb_driver_unlock(vb_device_driver(device));
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(vb_cq_destroy(link->cq), 0);
 	assert_int_equal(vb_mr_invalidate(link->source_mr), 0);
 	assert_int_equal(vb_mr_invalidate(link->target_mr), 0);
@@ -169,7 +170,7 @@ static int close_all(void **state)
 	if (!is_able)                                                                                                  \
 	skip()
 
-/* ---- Doing things ----------------------------------------------------------------------------------------------- */
+/* ---- Doing things ------------------------------------------------------------------------------------------------ */
 
 static void post_write(struct link *link, uint32_t length, uint64_t wr_id)
 {
@@ -186,7 +187,7 @@ static void post_write(struct link *link, uint32_t length, uint64_t wr_id)
 	vb_sq_end(link->qp[0], rc == 0);
 	if (rc)
 		abort(); /* threads call this, and cmocka's assertions are for its own */
-	vb_driver_kick(vb_device_driver(device));
+	vb_host_lane_kick(vb_device_host_lane(device));
 }
 
 static void sleep_ms(int ms)
@@ -224,7 +225,7 @@ static void fill(struct link *link, uint8_t with)
 	memset(link->source, with, BYTES);
 }
 
-/* ---- Tests ------------------------------------------------------------------------------------------------------ */
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
 static void poll__drives_the_lane(void **state)
 {
@@ -387,7 +388,7 @@ static void idle__uses_no_cpu(void **state)
 static void idle__after_datagrams_to_ourselves_uses_no_cpu(void **state)
 {
 	NEEDS_NAMESPACE;
-	struct vb_driver *driver = vb_device_driver(device);
+	struct vb_host_lane *host_lane = vb_device_host_lane(device);
 	struct link *link = &links[0];
 	struct vb_qp_config config = { .type = VB_QP_UD,
 		.pd = pd,
@@ -402,9 +403,9 @@ static void idle__after_datagrams_to_ourselves_uses_no_cpu(void **state)
 	struct vb_qp *qp;
 	struct vb_wc wc;
 
-	assert_int_equal(vb_driver_lock(driver), 0);
-	assert_int_equal(vb_qp_create(vb_driver_lane(driver), &config, &qp), 0);
-	vb_driver_unlock(driver);
+	assert_int_equal(vb_host_lane_lock(host_lane), 0);
+	assert_int_equal(vb_qp_create(vb_host_lane_lane(host_lane), &config, &qp), 0);
+	vb_host_lane_unlock(host_lane);
 	modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY);
 	attr.state = VB_QPS_RTR;
 	modify(qp, &attr, VB_QP_STATE);
@@ -419,14 +420,14 @@ static void idle__after_datagrams_to_ourselves_uses_no_cpu(void **state)
 		.remote_qkey = attr.qkey };
 	vb_sq_begin(qp);
 	assert_int_equal(vb_sq_put(qp, &wr), 0);
-	vb_driver_end_post(driver, qp);
+	vb_host_lane_end_post(host_lane, qp);
 	while (vb_cq_poll(link->cq, &wc, 1) == 0)
 		vb_device_drive(device, VB_ALL_LANES);
 	assert_int_equal(wc.status, VB_WC_SUCCESS);
 	idle__uses_no_cpu(state);
-	assert_int_equal(vb_driver_lock(driver), 0);
+	assert_int_equal(vb_host_lane_lock(host_lane), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
-	vb_driver_unlock(driver);
+	vb_host_lane_unlock(host_lane);
 }
 
 static void fork__child_is_told_and_parent_goes_on(void **state)
@@ -436,9 +437,9 @@ static void fork__child_is_told_and_parent_goes_on(void **state)
 	NEEDS_NAMESPACE;
 	pid_t child = fork();
 	if (child == 0) {
-		bool good = vb_device_is_forked(device) && vb_driver_lock(vb_device_driver(device)) < 0;
+		bool good = vb_device_is_forked(device) && vb_host_lane_lock(vb_device_host_lane(device)) < 0;
 		vb_device_drive(device, VB_ALL_LANES); /* harmless */
-		vb_driver_kick(vb_device_driver(device));
+		vb_host_lane_kick(vb_device_host_lane(device));
 		_exit(good && !vb_device_wait(device, VB_ALL_LANES, event_fd, NULL) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -453,7 +454,8 @@ static void open__again_shares_the_lane(void **state)
 
 	NEEDS_NAMESPACE;
 	assert_int_equal(vb_device_open("vb_lo", &sink, &second), 0);
-	assert_ptr_equal(vb_driver_lane(vb_device_driver(second)), vb_driver_lane(vb_device_driver(device)));
+	assert_ptr_equal(
+		vb_host_lane_lane(vb_device_host_lane(second)), vb_host_lane_lane(vb_device_host_lane(device)));
 	assert_ptr_not_equal(vb_device_nic(second), vb_device_nic(device));
 	vb_device_close(second);
 	assert_int_equal(vb_device_open("vb_nothing", &sink, &second), -ENODEV);
@@ -533,9 +535,9 @@ static struct vb_qp *started_raw_qp(struct vb_cq *cq)
 	struct vb_qp_attr attr = { .state = VB_QPS_INIT, .port = 1 };
 	struct vb_qp *qp;
 
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
-	int rc = vb_qp_create(vb_driver_lane(vb_device_driver(device)), &config, &qp);
-	vb_driver_unlock(vb_device_driver(device));
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
+	int rc = vb_qp_create(vb_host_lane_lane(vb_device_host_lane(device)), &config, &qp);
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(rc, 0);
 	modify(qp, &attr, VB_QP_STATE | VB_QP_PORT);
 	for (attr.state = VB_QPS_RTR; attr.state <= VB_QPS_RTS; attr.state++)
@@ -555,7 +557,7 @@ static void post_frames(struct vb_qp *qp)
 	for (int i = 0; i < QUEUE; i++)
 		assert_int_equal(vb_sq_put(qp, &wr), 0);
 	vb_sq_end(qp, true);
-	vb_driver_kick(vb_device_driver(device));
+	vb_host_lane_kick(vb_device_host_lane(device));
 }
 
 static void frames__wait_for_a_slow_interface_without_cpu(void **state)
@@ -583,9 +585,9 @@ static void frames__wait_for_a_slow_interface_without_cpu(void **state)
 		sent += vb_cq_poll(cq, wc, QUEUE);
 	}
 	assert_int_equal(sent, QUEUE);
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
-	vb_driver_unlock(vb_device_driver(device));
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(vb_cq_destroy(cq), 0);
 	idle__uses_no_cpu(state);
 }

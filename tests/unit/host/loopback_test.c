@@ -94,7 +94,7 @@ static void lose_it(void)
 	vb_sq_begin(qp);
 	vb_sq_put(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE });
 	vb_sq_end(qp, true);
-	vb_driver_kick(vb_device_driver(device));
+	vb_host_lane_kick(vb_device_host_lane(device));
 	for (int ms = 0; ms < PATIENCE_MS && vb_cq_is_empty(cq); ms++)
 		usleep(1000);
 	usleep(50000);

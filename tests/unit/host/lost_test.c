@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "connected.h"
-#include "host/lanes/driver_state.h"
+#include "host/lanes/host_lane_state.h"
 
 #define NOBODYS_QPN 0xFA0002 /* of a slot that no process has */
 #define PATIENCE_MS 5000
@@ -77,14 +77,14 @@ static void post(const struct program *p)
 	vb_sq_begin(p->qp);
 	REQUIRE(vb_sq_put(p->qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE }) == 0);
 	vb_sq_end(p->qp, true);
-	vb_driver_kick(vb_device_driver(p->device));
+	vb_host_lane_kick(vb_device_host_lane(p->device));
 }
 
 static void end(struct program *p)
 {
-	vb_driver_lock(vb_device_driver(p->device));
+	vb_host_lane_lock(vb_device_host_lane(p->device));
 	REQUIRE(vb_qp_destroy(p->qp) == 0);
-	vb_driver_unlock(vb_device_driver(p->device));
+	vb_host_lane_unlock(vb_device_host_lane(p->device));
 	REQUIRE(vb_cq_destroy(p->cq) == 0);
 	REQUIRE(vb_pd_destroy(p->pd) == 0);
 	vb_device_close(p->device);
@@ -177,9 +177,9 @@ static void require_reconnection_fails(const struct program *p)
 	struct vb_qp_attr attr;
 	struct vb_qp_config config;
 
-	vb_driver_lock(vb_device_driver(p->device));
+	vb_host_lane_lock(vb_device_host_lane(p->device));
 	vb_qp_query(p->qp, &attr, &config);
-	vb_driver_unlock(vb_device_driver(p->device));
+	vb_host_lane_unlock(vb_device_host_lane(p->device));
 	REQUIRE(attr.state == VB_QPS_ERR);
 	attr.state = VB_QPS_RESET;
 	modify_on(p->device, p->qp, &attr, 0);
@@ -189,9 +189,9 @@ static void require_reconnection_fails(const struct program *p)
 	modify_on(p->device, p->qp, &attr,
 		VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC |
 			VB_QP_MIN_RNR_TIMER);
-	vb_driver_lock(vb_device_driver(p->device));
+	vb_host_lane_lock(vb_device_host_lane(p->device));
 	vb_qp_query(p->qp, &attr, &config);
-	vb_driver_unlock(vb_device_driver(p->device));
+	vb_host_lane_unlock(vb_device_host_lane(p->device));
 	REQUIRE(attr.state == VB_QPS_ERR);
 }
 
@@ -309,27 +309,27 @@ static void one_closed(int (*choose)(const struct program *p))
 
 static int epoll_of(const struct program *p)
 {
-	return vb_state_of(vb_device_driver(p->device))->wakeups.epoll_fd;
+	return vb_state_of(vb_device_host_lane(p->device))->wakeups.epoll_fd;
 }
 
 static int timer_of(const struct program *p)
 {
-	return vb_state_of(vb_device_driver(p->device))->wakeups.timer_fd;
+	return vb_state_of(vb_device_host_lane(p->device))->wakeups.timer_fd;
 }
 
 static int waker_of(const struct program *p)
 {
-	return vb_state_of(vb_device_driver(p->device))->wakeups.wake_fd;
+	return vb_state_of(vb_device_host_lane(p->device))->wakeups.wake_fd;
 }
 
 static int stopper_of(const struct program *p)
 {
-	return vb_state_of(vb_device_driver(p->device))->wakeups.stop_fd;
+	return vb_state_of(vb_device_host_lane(p->device))->wakeups.stop_fd;
 }
 
 static int socket_of(const struct program *p)
 {
-	return vb_device_driver(p->device)->slot.fd;
+	return vb_device_host_lane(p->device)->slot.fd;
 }
 
 /* The end of the pipe by which the broker's thread hears of all this. */
@@ -345,7 +345,7 @@ static int pipe_of(const struct program *p)
 
 static int connections_of(const struct program *p)
 {
-	return vb_device_driver(p->device)->process->connections_fd;
+	return vb_device_host_lane(p->device)->process->connections_fd;
 }
 
 static int (*chosen)(const struct program *p);

@@ -22,7 +22,7 @@ static int without_thread(void **state)
 	return 0;
 }
 
-/* ---- What cases begin with -------------------------------------------------------------------------------------- */
+/* ---- What cases begin with --------------------------------------------------------------------------------------- */
 
 static void is_owned(enum vb_owner owner)
 {
@@ -61,7 +61,7 @@ static struct vb_look timer_up(vb_time now)
 	return vb_ownership_timer_is_up(&o, true, false, now);
 }
 
-/* ---- Polls ------------------------------------------------------------------------------------------------------ */
+/* ---- Polls ------------------------------------------------------------------------------------------------------- */
 
 static void pollers__own_the_lane_after_some_polls_in_a_row(void **state)
 {
@@ -124,7 +124,7 @@ static void poll__without_a_thread_changes_nothing(void **state)
 	is_owned(VB_OWNER_NOBODY);
 }
 
-/* ---- Looking for pollers ---------------------------------------------------------------------------------------- */
+/* ---- Looking for pollers ----------------------------------------------------------------------------------------- */
 
 static void poller__that_stops_is_missed_within_its_time(void **state)
 {
@@ -184,7 +184,7 @@ static void look__at_a_poller_that_may_be_leaving_is_soon(void **state)
 	assert_true(o.alarm_at == vb_time_add(polled_at, VB_POLLER_LATE));
 }
 
-/* ---- Pollers that are kept away --------------------------------------------------------------------------------- */
+/* ---- Pollers that are kept away ---------------------------------------------------------------------------------- */
 
 static void poller__that_is_kept_away_is_waited_for_longer(void **state)
 {
@@ -217,7 +217,7 @@ static void poller__that_was_away_by_itself_does_not(void **state)
 	assert_int_equal(vb_ownership_polled(&o, NOW + 2 * VB_MS), VB_POLL_JUDGED);
 }
 
-/* ---- Waiters ---------------------------------------------------------------------------------------------------- */
+/* ---- Waiters ----------------------------------------------------------------------------------------------------- */
 
 static void waiter__takes_the_lane_from_whichever_owner(void **state)
 {
@@ -246,7 +246,7 @@ static void returner__that_comes_again_costs_nothing(void **state)
 		assert_int_equal(vb_ownership_wait(&o, &first), 0);
 		vb_ownership_waiter_sleeps(&o, &first);
 		vb_ownership_waiter_turn(&o, &first);
-		assert_int_equal(vb_ownership_leave(&o, &first, now), VB_DO_SETTLE_DEBTS | VB_DO_ROUSE);
+		assert_int_equal(vb_ownership_leave(&o, &first, now), VB_DO_SEND_ACKS | VB_DO_ROUSE);
 		is_owned(VB_OWNER_RETURNER);
 	}
 }
@@ -357,7 +357,7 @@ static void waiter__that_was_relieved_is_not_taken_for_the_owner(void **state)
 	assert_true(vb_ownership_is_owned_by(&o, &second));
 }
 
-/* ---- Without a progress thread ---------------------------------------------------------------------------------- */
+/* ---- Without a progress thread ----------------------------------------------------------------------------------- */
 
 /* The second slept for ever, and nobody drove. */
 static void second_waiter__takes_over_when_the_first_has_gone(void **state)
@@ -390,7 +390,7 @@ static void timer__is_nobodys_while_no_thread_sleeps_on_it(void **state)
 	assert_true(vb_ownership_needs_timer(&o));
 }
 
-/* ---- The timer -------------------------------------------------------------------------------------------------- */
+/* ---- The timer --------------------------------------------------------------------------------------------------- */
 
 /* It was armed again and again, every 70 us, and took the program's core. */
 static void timer__that_is_due_is_not_set_again_before_it_was_served(void **state)
@@ -433,7 +433,7 @@ static void thread__that_is_awake_needs_no_timer(void **state)
 	assert_true(vb_ownership_needs_timer(&o));
 }
 
-/* ---- Lingering -------------------------------------------------------------------------------------------------- */
+/* ---- Lingering --------------------------------------------------------------------------------------------------- */
 
 /* It was woken for each message, and its peer spent a quarter of its time on that. */
 static void thread__that_is_woken_soon_again_and_again_lingers(void **state)

@@ -108,7 +108,7 @@ static bool doze(void)
 	return world.peer_rings;
 }
 
-/* As tidy_up() of driver.c. */
+/* As tidy_up() of host_lane.c. */
 static void unlock(void)
 {
 	bool wakes = !vb_ownership_is_left_to_pollers(&world.o) && !vb_ownership_is_awake(&world.o) && !doze();
@@ -120,7 +120,7 @@ static void unlock(void)
 		world.is_told_to_look = true;
 }
 
-/* ---- The progress thread ---------------------------------------------------------------------------------------- */
+/* ---- The progress thread ----------------------------------------------------------------------------------------- */
 
 static bool thread_is_woken(void)
 {
@@ -178,7 +178,7 @@ static void thread_runs(void)
 		thread_drives();
 }
 
-/* ---- Threads that poll ------------------------------------------------------------------------------------------ */
+/* ---- Threads that poll ------------------------------------------------------------------------------------------- */
 
 static void poll(void)
 {
@@ -190,7 +190,7 @@ static void poll(void)
 	world.polls_at = in(chance(2) ? up_to(2 * VB_MS) : world.poll_every);
 }
 
-/* ---- Threads that wait ------------------------------------------------------------------------------------------ */
+/* ---- Threads that wait ------------------------------------------------------------------------------------------- */
 
 static void begin_wait(struct waiter *waiter)
 {
@@ -258,7 +258,7 @@ static bool waiter_is_woken(const struct waiter *waiter)
 				    (!world.o.has_thread && vb_deadline_due(world.timer, world.now))));
 }
 
-/* ---- What comes ------------------------------------------------------------------------------------------------- */
+/* ---- What comes -------------------------------------------------------------------------------------------------- */
 
 static void request_comes(void)
 {
@@ -300,7 +300,7 @@ static void something_comes(void)
 		program_does_something();
 }
 
-/* ---- Time ------------------------------------------------------------------------------------------------------- */
+/* ---- Time -------------------------------------------------------------------------------------------------------- */
 
 static void check(void)
 {
@@ -401,7 +401,7 @@ static void fall_silent(void)
 	assert_in_range(world.steps, 0, QUIET_STEPS);
 }
 
-/* ---- Cases ------------------------------------------------------------------------------------------------------ */
+/* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
 static void world__attends_to_everything_in_time_and_falls_asleep(void **state)
 {

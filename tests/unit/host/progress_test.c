@@ -1,4 +1,4 @@
-/* The progress thread among neighbours: when it sleeps, and when its timer is armed. What it drives is played by the
+/* The progress thread among local peers: when it sleeps, and when its timer is armed. What it drives is played by the
  * test, and so is the clock, which goes on by a microsecond each time it is read: nothing here depends on how fast
  * anything runs. */
 #include "../unit.h"
@@ -6,19 +6,19 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include "host/lanes/driver_state.h"
-#include "host/peers/local_peers.h"
+#include "host/lanes/host_lane_state.h"
+#include "host/peers/host_peers.h"
 
 enum { TALKS = 4000 }; /* looks, and so microseconds at least: for many times what is spent in company at once */
 
-static struct vb_driver_state state_of_driver;
+static struct vb_host_lane_state state_of_host_lane;
 static vb_time clock_now, yield_takes;
 static int bell;
 static unsigned looks, turns, looks_before_sleep;
-static struct vb_deadline due; /* of the neighbours; a turn serves it */
+static struct vb_deadline due; /* of the local peers; a turn serves it */
 static unsigned armed_for_it, turns_that_served;
 
-/* ---- What is driven --------------------------------------------------------------------------------------------- */
+/* ---- What is driven ---------------------------------------------------------------------------------------------- */
 
 vb_time vb_host_now(void)
 {
@@ -48,17 +48,17 @@ int sched_yield(void)
 	return 0;
 }
 
-int vb_driver_lock(struct vb_driver *d)
+int vb_host_lane_lock(struct vb_host_lane *d)
 {
 	return 0;
 }
 
-void vb_driver_unlock(struct vb_driver *d)
+void vb_host_lane_unlock(struct vb_host_lane *d)
 {
 	vb_wakeups_arm(vb_state_of(d), false);
 }
 
-bool vb_driver_turn(struct vb_driver *d, unsigned what)
+bool vb_host_lane_turn(struct vb_host_lane *d, unsigned what)
 {
 	turns++;
 	if (armed_for_it > 0 && due.is_set) {
@@ -69,27 +69,27 @@ bool vb_driver_turn(struct vb_driver *d, unsigned what)
 	return false;
 }
 
-unsigned vb_driver_looks_next(const struct vb_driver *d, bool sleeps)
+unsigned vb_host_lane_looks_next(const struct vb_host_lane *d, bool sleeps)
 {
 	return 0;
 }
 
-void vb_driver_settle(struct vb_driver *d) {}
+void vb_host_lane_settle(struct vb_host_lane *d) {}
 
 /* Something at every other look, as long as they talk. */
-bool vb_driver_turn_to_neighbours(struct vb_driver *d)
+bool vb_host_lane_turn_to_local_peers(struct vb_host_lane *d)
 {
 	looks++;
 	return looks < TALKS && looks % 2 == 0;
 }
 
-bool vb_neighbours_are_awake(const struct vb_driver *d)
+bool vb_host_peers_are_awake(const struct vb_host_lane *d)
 {
 	return true;
 }
 
 /* It is asked for before the thread goes to sleep, and then the test is over, unless something is due. */
-bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
+bool vb_host_peers_doze(struct vb_host_lane *d, vb_time now)
 {
 	looks_before_sleep = looks;
 	if (!due.is_set)
@@ -97,20 +97,20 @@ bool vb_neighbours_doze(struct vb_driver *d, vb_time now)
 	return true;
 }
 
-int vb_neighbours_fd(const struct vb_driver *d)
+int vb_host_peers_fd(const struct vb_host_lane *d)
 {
 	return bell;
 }
 
-void vb_neighbours_hear(struct vb_driver *d) {}
+void vb_host_peers_hear(struct vb_host_lane *d) {}
 
-void vb_neighbours_rouse(struct vb_driver *d) {}
+void vb_host_peers_rouse(struct vb_host_lane *d) {}
 
-void vb_neighbours_part(struct vb_driver *d, vb_time now) {}
+void vb_host_peers_part(struct vb_host_lane *d, vb_time now) {}
 
-void vb_neighbours_settle(struct vb_driver *d, vb_time now) {}
+void vb_host_peers_settle(struct vb_host_lane *d, vb_time now) {}
 
-struct vb_deadline vb_neighbours_next_deadline(const struct vb_driver *d)
+struct vb_deadline vb_host_peers_next_deadline(const struct vb_host_lane *d)
 {
 	return due;
 }
@@ -132,19 +132,19 @@ static struct vb_deadline no_deadline(const struct vb_port *port)
 
 static const struct vb_port_ops no_port = { .fds = no_fds, .next_deadline = no_deadline };
 
-/* ---- Company ---------------------------------------------------------------------------------------------------- */
+/* ---- Company ----------------------------------------------------------------------------------------------------- */
 
-/* It has slept, a neighbour has rung for it soon after, and it drives until it is about to sleep again. */
+/* It has slept, a local peer has rung for it soon after, and it drives until it is about to sleep again. */
 static void drive_after_a_bell(void)
 {
 	static struct vb_port port = { .ops = &no_port };
-	struct vb_driver_state *s = &state_of_driver;
+	struct vb_host_lane_state *s = &state_of_host_lane;
 
 	looks = turns = looks_before_sleep = armed_for_it = turns_that_served = 0;
 	bell = eventfd(1, EFD_CLOEXEC);
-	*s = (struct vb_driver_state){ .driver = { .port = &port, .neighbours = (struct vb_neighbours *)&bell } };
+	*s = (struct vb_host_lane_state){ .host_lane = { .port = &port, .peers = (struct vb_host_peers *)&bell } };
 	assert_int_equal(vb_wakeups_open(s), 0);
-	assert_int_equal(vb_progress_start(&s->driver, true), 0);
+	assert_int_equal(vb_progress_start(&s->host_lane, true), 0);
 	pthread_join(s->thread, NULL);
 	vb_wakeups_close(s);
 	close(bell);
@@ -166,7 +166,7 @@ static void company__is_left_when_somebody_wants_the_core(void **state)
 	assert_in_range(looks_before_sleep, 0, 100);
 }
 
-/* ---- The timer -------------------------------------------------------------------------------------------------- */
+/* ---- The timer --------------------------------------------------------------------------------------------------- */
 
 static void timer__that_is_due_is_not_armed_again_before_it_was_served(void **state)
 {

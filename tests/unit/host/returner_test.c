@@ -1,9 +1,9 @@
 /* A thread that waits for events, gets one, and comes again: nobody else is woken meanwhile. And one that does not come
- * again: the progress thread does the work. Its neighbour is played by the test. In a network namespace of the test's
+ * again: the progress thread does the work. Its local peer is played by the test. In a network namespace of the test's
  * own; skipped where none may be made. The argument is the directory of verbena-broker. */
 #include "../namespace.h"
 #include "connected.h"
-#include "acquaintance.h"
+#include "played_peer.h"
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +21,7 @@ static struct vb_pd *pd;
 static struct vb_cq *cq;
 static struct vb_qp *qp, *datagrams;
 static struct vb_mr *mr;
-static struct acquaintance who;
+static struct played_peer who;
 static _Alignas(64) uint8_t memory[BYTES];
 static int event_fd, leave_fd;
 static bool is_able;
@@ -68,10 +68,10 @@ static int close_device(void **state)
 	if (!is_able)
 		return 0;
 	part(&who);
-	assert_int_equal(vb_driver_lock(vb_device_driver(device)), 0);
+	assert_int_equal(vb_host_lane_lock(vb_device_host_lane(device)), 0);
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	assert_int_equal(vb_qp_destroy(datagrams), 0);
-	vb_driver_unlock(vb_device_driver(device));
+	vb_host_lane_unlock(vb_device_host_lane(device));
 	assert_int_equal(vb_cq_destroy(cq), 0);
 	assert_int_equal(vb_mr_invalidate(mr), 0);
 	vb_mr_free(mr);
@@ -82,7 +82,7 @@ static int close_device(void **state)
 	return 0;
 }
 
-/* ---- Who waits -------------------------------------------------------------------------------------------------- */
+/* ---- Who waits --------------------------------------------------------------------------------------------------- */
 
 /* One event after the other, until count have come; then it does something else. */
 static void *wait_for_events(void *argument)

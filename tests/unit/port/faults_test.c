@@ -14,7 +14,7 @@ static struct vb_faults *parse(const char *text)
 	return faults;
 }
 
-/* ---- Parsing ---------------------------------------------------------------------------------------------------- */
+/* ---- Parsing ----------------------------------------------------------------------------------------------------- */
 
 static void faults__good_texts_are_taken(void **state)
 {
@@ -96,7 +96,7 @@ static void faults__explanation_fits_where_it_is_put(void **state)
 	assert_int_equal(why[8], 'x');
 }
 
-/* ---- What happens to packets ------------------------------------------------------------------------------------ */
+/* ---- What happens to packets ------------------------------------------------------------------------------------- */
 
 /* Packets 0 .. count - 1, each its own number, one microsecond apart; what is delivered, in order. */
 struct delivered {

@@ -16,7 +16,7 @@ static struct vb_train train;
 static struct vb_av av, other_av;
 static uint8_t memory[256 * 1024];
 
-/* ---- Set-up ----------------------------------------------------------------------------------------------------- */
+/* ---- Set-up ------------------------------------------------------------------------------------------------------ */
 
 static void open_with(const struct vb_framing_config *config)
 {
@@ -51,7 +51,7 @@ static struct vb_outgoing *put(uint8_t opcode, uint8_t slot, uint32_t psn, uint3
 {
 	struct vb_outgoing *out = &batch.out[batch.count];
 
-	batch.receipts[batch.count++] = (struct vb_receipt){ .cookie = psn, .error = -1 };
+	batch.completions[batch.count++] = (struct vb_tx_completion){ .cookie = psn, .error = -1 };
 	*out = (struct vb_outgoing){ .packet = { .opcode = opcode,
 					     .pkey = VB_PKEY_DEFAULT,
 					     .dest_qpn = (uint32_t)slot << 16 | 0x42,
@@ -86,15 +86,15 @@ static uint64_t counter(enum vb_port_counter which)
 	return values[which];
 }
 
-static void assert_receipts(int error)
+static void assert_completions(int error)
 {
 	unsigned count;
-	const struct vb_receipt *receipts = vb_port_finished(port, &count);
+	const struct vb_tx_completion *completions = vb_port_finished(port, &count);
 
 	assert_int_equal(count, batch.count);
 	for (unsigned i = 0; i < count; i++) {
-		assert_int_equal(receipts[i].error, error);
-		assert_int_equal(receipts[i].cookie, batch.out[i].packet.psn);
+		assert_int_equal(completions[i].error, error);
+		assert_int_equal(completions[i].cookie, batch.out[i].packet.psn);
 	}
 }
 
@@ -132,7 +132,7 @@ static void assert_numbered(const struct array_message *m, unsigned packets)
 	assert_true(at >= m->length && at - m->length < segment);
 }
 
-/* ---- Bytes ------------------------------------------------------------------------------------------------------ */
+/* ---- Bytes ------------------------------------------------------------------------------------------------------- */
 
 static void batch__takes_one_call_of_each_operation(void **state)
 {
@@ -143,7 +143,7 @@ static void batch__takes_one_call_of_each_operation(void **state)
 	assert_int_equal(array.routes, 1);
 	assert_int_equal(array.sends, 1);
 	assert_int_equal(array.count, 40);
-	assert_receipts(0);
+	assert_completions(0);
 	close_all();
 }
 
@@ -274,7 +274,7 @@ static void receive__refuses_what_is_not_for_us(void **state)
 	close_all();
 }
 
-/* ---- What a carrier refuses ------------------------------------------------------------------------------------- */
+/* ---- What a carrier refuses -------------------------------------------------------------------------------------- */
 
 static void refused_train__goes_singly_and_so_do_later_ones(void **state)
 {
@@ -284,7 +284,7 @@ static void refused_train__goes_singly_and_so_do_later_ones(void **state)
 	array.refuses_trains = EIO;
 	put_middles(0, 4, 1024);
 	send_batch();
-	assert_receipts(0);
+	assert_completions(0);
 	assert_int_equal(array.sends, 2);
 	assert_int_equal(array.count, 4);
 	for (unsigned i = 0; i < 4; i++)
@@ -313,14 +313,14 @@ static void refused_train__of_packets_that_are_too_big_says_so(void **state)
 	array.mtu = 1000;
 	put_middles(0, 4, 1024);
 	send_batch();
-	assert_receipts(EMSGSIZE);
+	assert_completions(EMSGSIZE);
 	assert_int_equal(counter(VB_PORT_TX_ERRORS), 4);
 	assert_int_equal(array.count, 0);
 	array.refuses_trains = 0; /* it was not the trains */
 	batch.count = batch.iov_count = 0;
 	put_middles(0, 4, 256);
 	send_batch();
-	assert_receipts(0);
+	assert_completions(0);
 	assert_int_equal(array.count, 1);
 	close_all();
 }
@@ -335,10 +335,10 @@ static void failed_message__does_not_hold_up_others(void **state)
 	put(VB_SEND_ONLY, SLOT, 2, 2048)->to_trains = false;
 	put(VB_SEND_ONLY, SLOT, 3, 64)->to_trains = false;
 	send_batch();
-	assert_int_equal(batch.receipts[0].error, 0);
-	assert_int_equal(batch.receipts[1].error, ENETDOWN);
-	assert_int_equal(batch.receipts[2].error, EMSGSIZE);
-	assert_int_equal(batch.receipts[3].error, 0);
+	assert_int_equal(batch.completions[0].error, 0);
+	assert_int_equal(batch.completions[1].error, ENETDOWN);
+	assert_int_equal(batch.completions[2].error, EMSGSIZE);
+	assert_int_equal(batch.completions[3].error, 0);
 	assert_int_equal(array.count, 2);
 	assert_int_equal(counter(VB_PORT_TX_ERRORS), 2);
 	assert_int_equal(counter(VB_PORT_TX_SEGMENTS), 2);
@@ -366,7 +366,7 @@ static void carrier__that_lost_its_descriptor_shows_in_the_port(void **state)
 	close_all();
 }
 
-/* ---- Faults and captures ---------------------------------------------------------------------------------------- */
+/* ---- Faults and captures ----------------------------------------------------------------------------------------- */
 
 static struct vb_faults *faults_of(const char *text)
 {

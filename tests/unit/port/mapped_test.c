@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "port/pull.h"
 
-enum { NOBODY = INT32_MAX, NONCE = 4711, BYTES = 1 << 16, AT = 0x10000000, LIVES_AT = 0x20000000, KEY = 0x12345678 };
+enum { NOBODY = INT32_MAX, NONCE = 4711, BYTES = 1 << 16, AT = 0x10000000, EPOCHS_AT = 0x20000000, KEY = 0x12345678 };
 
 static int file_of(size_t bytes, int seals)
 {
@@ -27,33 +27,33 @@ static void *map(int file, size_t bytes)
 	return memory;
 }
 
-/* The peer's memory: its lives, and one segment more. */
+/* The peer's memory: its epochs, and one segment more. */
 struct peer {
-	int lives_file, file;
-	struct vb_lives *lives;
+	int epochs_file, file;
+	struct vb_epochs *epochs;
 	uint8_t *bytes;
 	struct vb_puller puller;
 };
 
 static struct peer peer_open(void)
 {
-	struct peer peer = { .lives_file = file_of(sizeof(struct vb_lives), F_SEAL_SHRINK),
+	struct peer peer = { .epochs_file = file_of(sizeof(struct vb_epochs), F_SEAL_SHRINK),
 		.file = file_of(BYTES, F_SEAL_SHRINK),
-		.puller = { .pid = NOBODY, .nonce = NONCE, .lives = LIVES_AT } };
+		.puller = { .pid = NOBODY, .nonce = NONCE, .epochs = EPOCHS_AT } };
 
-	peer.lives = map(peer.lives_file, sizeof(*peer.lives));
+	peer.epochs = map(peer.epochs_file, sizeof(*peer.epochs));
 	peer.bytes = map(peer.file, BYTES);
-	peer.lives->nonce = NONCE;
+	peer.epochs->nonce = NONCE;
 	for (unsigned i = 0; i < BYTES; i++)
 		peer.bytes[i] = (uint8_t)(i * 7 + i / 251);
 	return peer;
 }
 
-static void share_lives(struct peer *peer)
+static void share_epochs(struct peer *peer)
 {
-	const struct vb_segment lives = { 1, LIVES_AT, sizeof(struct vb_lives) };
+	const struct vb_segment epochs = { 1, EPOCHS_AT, sizeof(struct vb_epochs) };
 
-	assert_int_equal(vb_mapped_take(&peer->puller.mapped, &lives, peer->lives_file), 0);
+	assert_int_equal(vb_mapped_take(&peer->puller.mapped, &epochs, peer->epochs_file), 0);
 }
 
 static void share(struct peer *peer, uint32_t id)
@@ -66,9 +66,9 @@ static void share(struct peer *peer, uint32_t id)
 static void peer_close(struct peer *peer)
 {
 	vb_puller_close(&peer->puller);
-	munmap(peer->lives, sizeof(*peer->lives));
+	munmap(peer->epochs, sizeof(*peer->epochs));
 	munmap(peer->bytes, BYTES);
-	close(peer->lives_file);
+	close(peer->epochs_file);
 	close(peer->file);
 }
 
@@ -81,7 +81,7 @@ static struct vb_local_pull pull_of(uint32_t segment, uint64_t offset, uint32_t 
 		.length = length,
 		.iov_count = 2,
 		.iov = { { place, 1000 }, { place + 1000, length - 1000 } },
-		.proof_at = offsetof(struct vb_lives, removals) + 4 * vb_lives_place(KEY),
+		.proof_at = offsetof(struct vb_epochs, removals) + 4 * vb_epochs_place(KEY),
 		.proof_bytes = 4 };
 
 	memset(place, 0, sizeof(place));
@@ -93,7 +93,7 @@ static void pull__copies_what_is_mapped(void **state)
 	struct peer peer = peer_open();
 	struct vb_local_pull pull = pull_of(2, 5, BYTES - 5);
 
-	share_lives(&peer);
+	share_epochs(&peer);
 	share(&peer, 2);
 	assert_int_equal(vb_pull(&peer.puller, &pull), VB_PULLED);
 	assert_memory_equal(place, peer.bytes + 5, BYTES - 5);
@@ -106,7 +106,7 @@ static void pull__joins_what_is_lent_in_pieces(void **state)
 	struct peer peer = peer_open();
 	struct vb_local_pull pull = pull_of(2, 3000, 1500);
 
-	share_lives(&peer);
+	share_epochs(&peer);
 	share(&peer, 2);
 	pull.lent_count = 2;
 	pull.lent[0].length = 700;
@@ -123,9 +123,9 @@ static void pull__is_stale_when_the_proof_is_another(void **state)
 	struct peer peer = peer_open();
 	struct vb_local_pull pull = pull_of(2, 0, 5000);
 
-	share_lives(&peer);
+	share_epochs(&peer);
 	share(&peer, 2);
-	atomic_fetch_add(&peer.lives->removals[vb_lives_place(KEY)], 1);
+	atomic_fetch_add(&peer.epochs->removals[vb_epochs_place(KEY)], 1);
 	assert_int_equal(vb_pull(&peer.puller, &pull), VB_PULL_STALE);
 	pull.proof = 1;
 	assert_int_equal(vb_pull(&peer.puller, &pull), VB_PULLED);
@@ -137,7 +137,7 @@ static bool is_mapped(struct peer *peer, uint32_t segment, uint64_t offset, uint
 	struct vb_local_pull pull = pull_of(segment, offset, length);
 	enum vb_local_outcome outcome;
 
-	return vb_mapped_pull(peer->puller.mapped, peer->puller.lives, peer->puller.nonce, &pull, &outcome);
+	return vb_mapped_pull(peer->puller.mapped, peer->puller.epochs, peer->puller.nonce, &pull, &outcome);
 }
 
 static void pull__elsewhere_is_the_kernels(void **state)
@@ -146,7 +146,7 @@ static void pull__elsewhere_is_the_kernels(void **state)
 
 	share(&peer, 2);
 	assert_false(is_mapped(&peer, 2, 0, 5000)); /* nothing proves it */
-	share_lives(&peer);
+	share_epochs(&peer);
 	assert_true(is_mapped(&peer, 2, 0, 5000));
 	assert_true(is_mapped(&peer, 2, BYTES - 5000, 5000));
 	assert_false(is_mapped(&peer, 2, BYTES - 4999, 5000));
@@ -164,7 +164,7 @@ static void drop__is_of_that_name_alone(void **state)
 {
 	struct peer peer = peer_open();
 
-	share_lives(&peer);
+	share_epochs(&peer);
 	share(&peer, 2);
 	vb_mapped_drop(peer.puller.mapped, 2 + VB_SEGMENTS);
 	assert_true(is_mapped(&peer, 2, 0, 5000));

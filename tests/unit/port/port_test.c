@@ -115,7 +115,7 @@ static void close_end(struct end *end)
 	free(end->memory);
 }
 
-/* A driver's turn, as port.h has it. */
+/* A host lane's turn, as port.h has it. */
 static void turn(struct end *end)
 {
 	static struct vb_train train;
@@ -128,8 +128,8 @@ static void turn(struct end *end)
 	vb_lane_advance(end->lane, now);
 	if (vb_lane_transmit(end->lane, &batch, end->port->room, now))
 		vb_port_send(end->port, &batch, now);
-	const struct vb_receipt *receipts = vb_port_finished(end->port, &count);
-	vb_lane_transmit_done(end->lane, receipts, count, now);
+	const struct vb_tx_completion *completions = vb_port_finished(end->port, &count);
+	vb_lane_transmit_done(end->lane, completions, count, now);
 	vb_lane_check(end->lane);
 }
 

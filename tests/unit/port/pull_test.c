@@ -16,7 +16,7 @@
 #define NONCE    0x0123456789abcdefu
 #define OF_OTHER 0xfedcba9876543210u
 
-static struct vb_lives *lives;
+static struct vb_epochs *epochs;
 static uint8_t *lent, *place;
 
 static void *pages(size_t bytes)
@@ -29,11 +29,11 @@ static void *pages(size_t bytes)
 
 static int make_memory(void **state)
 {
-	lives = pages(sizeof(*lives));
+	epochs = pages(sizeof(*epochs));
 	lent = pages(BYTES);
 	place = pages(2 * BYTES);
-	lives->nonce = NONCE;
-	lives->lives[QPN] = 5;
+	epochs->nonce = NONCE;
+	epochs->epochs[QPN] = 5;
 	for (uint32_t i = 0; i < BYTES; i++)
 		lent[i] = (uint8_t)(i * 2654435761u >> 24);
 	return 0;
@@ -41,18 +41,18 @@ static int make_memory(void **state)
 
 static int free_memory(void **state)
 {
-	munmap(lives, sizeof(*lives));
+	munmap(epochs, sizeof(*epochs));
 	munmap(lent, BYTES);
 	munmap(place, 2 * BYTES);
 	return 0;
 }
 
-/* ---- The other one ---------------------------------------------------------------------------------------------- */
+/* ---- The other one ----------------------------------------------------------------------------------------------- */
 
 /* It says by a pipe that it is as it shall be. */
 static struct vb_puller child_that(void (*becomes)(void))
 {
-	struct vb_puller puller = { .nonce = NONCE, .stages = true, .lives = (uintptr_t)lives };
+	struct vb_puller puller = { .nonce = NONCE, .stages = true, .epochs = (uintptr_t)epochs };
 	int ready[2];
 	char byte;
 
@@ -86,7 +86,7 @@ static struct vb_local_pull pull_of(uint32_t offset, uint32_t length, uint8_t *t
 	return (struct vb_local_pull){ .lent_count = 1,
 		.lent = { { (uintptr_t)lent + offset, length, 0 } },
 		.length = length,
-		.proof_at = (uint32_t)offsetof(struct vb_lives, lives[QPN]),
+		.proof_at = (uint32_t)offsetof(struct vb_epochs, epochs[QPN]),
 		.proof_bytes = sizeof(uint16_t),
 		.proof = 5,
 		.iov_count = 1,
@@ -103,7 +103,7 @@ static void pulls(struct vb_puller *puller, uint32_t offset, uint32_t length, ui
 	assert_int_equal(to[length], 0); /* what proves it goes elsewhere */
 }
 
-/* ---- Bytes ------------------------------------------------------------------------------------------------------ */
+/* ---- Bytes ------------------------------------------------------------------------------------------------------- */
 
 static void pull__copies_bytes_of_any_length(void **state)
 {
@@ -195,11 +195,11 @@ static void pull__joins_what_is_lent_in_pieces(void **state)
 	end_child(&puller);
 }
 
-/* ---- Proofs ----------------------------------------------------------------------------------------------------- */
+/* ---- Proofs ------------------------------------------------------------------------------------------------------ */
 
 static void take_back(void)
 {
-	lives->lives[QPN]++;
+	epochs->epochs[QPN]++;
 }
 
 static void pull__of_what_was_taken_back_is_stale(void **state)
@@ -217,7 +217,7 @@ static void pull__of_what_was_taken_back_is_stale(void **state)
 
 static void close_a_key(void)
 {
-	lives->removals[3] = 1u << 24;
+	epochs->removals[3] = 1u << 24;
 }
 
 static void pull__proves_by_words_of_any_width(void **state)
@@ -225,7 +225,7 @@ static void pull__proves_by_words_of_any_width(void **state)
 	struct vb_puller puller = child_that(close_a_key);
 	struct vb_local_pull pull = pull_of(0, 100000, place + 1024);
 
-	pull.proof_at = (uint32_t)offsetof(struct vb_lives, removals[3]);
+	pull.proof_at = (uint32_t)offsetof(struct vb_epochs, removals[3]);
 	pull.proof_bytes = sizeof(uint32_t);
 	pull.proof = 0;
 	assert_int_equal(vb_pull(&puller, &pull), VB_PULL_STALE);
@@ -236,7 +236,7 @@ static void pull__proves_by_words_of_any_width(void **state)
 
 static void become_another(void)
 {
-	lives->nonce = OF_OTHER;
+	epochs->nonce = OF_OTHER;
 }
 
 static void pull__of_another_process_of_that_number_is_stale(void **state)
@@ -249,15 +249,15 @@ static void pull__of_another_process_of_that_number_is_stale(void **state)
 	end_child(&puller);
 }
 
-static void forget_lives(void)
+static void forget_epochs(void)
 {
-	munmap(lives, sizeof(*lives));
+	munmap(epochs, sizeof(*epochs));
 }
 
 /* As after exec: the payload may be there, what proves it is not. */
 static void pull__without_a_proof_is_stale(void **state)
 {
-	struct vb_puller puller = child_that(forget_lives);
+	struct vb_puller puller = child_that(forget_epochs);
 	struct vb_local_pull pull = pull_of(0, 5000, place + 1024);
 
 	assert_int_equal(vb_puller_try(&puller), -EFAULT);
@@ -265,7 +265,7 @@ static void pull__without_a_proof_is_stale(void **state)
 	end_child(&puller);
 }
 
-/* ---- What is not there ------------------------------------------------------------------------------------------ */
+/* ---- What is not there ------------------------------------------------------------------------------------------- */
 
 static void pull__of_a_process_that_is_gone_is_stale(void **state)
 {

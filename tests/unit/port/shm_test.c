@@ -48,7 +48,7 @@ static uint8_t *half(unsigned side)
 	return memory + side * (vb_shm_bytes() / 2);
 }
 
-/* ---- One end's turns -------------------------------------------------------------------------------------------- */
+/* ---- One end's turns --------------------------------------------------------------------------------------------- */
 
 static uint32_t next_psn, next_answered;
 
@@ -124,7 +124,7 @@ static unsigned free_seen(struct vb_shm *shm, unsigned max)
 	return count;
 }
 
-/* ---- Rings ------------------------------------------------------------------------------------------------------ */
+/* ---- Rings ------------------------------------------------------------------------------------------------------- */
 
 static void rings__give_each_descriptor_once_and_in_order(void **state)
 {
@@ -221,7 +221,7 @@ static void rings__go_both_ways_at_once(void **state)
 	assert_int_equal(seen.psn, 101);
 }
 
-/* ---- Heaps ------------------------------------------------------------------------------------------------------ */
+/* ---- Heaps ------------------------------------------------------------------------------------------------------- */
 
 static bool holds(const struct vb_local_heap *heap, uint32_t at, uint32_t length, uint8_t byte)
 {
@@ -390,7 +390,7 @@ static void heap__of_answers_is_another(void **state)
 	assert_int_equal(room.heap_at, 3008);
 }
 
-/* ---- Sleeping --------------------------------------------------------------------------------------------------- */
+/* ---- Sleeping ---------------------------------------------------------------------------------------------------- */
 
 static bool asks_and_wakes(struct vb_shm *shm)
 {
@@ -475,7 +475,7 @@ static void doze__finds_what_was_published_before(void **state)
 	assert_true(vb_shm_has_news(ends[0]));
 }
 
-/* ---- With ourselves --------------------------------------------------------------------------------------------- */
+/* ---- With ourselves ---------------------------------------------------------------------------------------------- */
 
 static void mirror__gives_back_what_is_put_into_it(void **state)
 {
@@ -510,7 +510,7 @@ static void mirror__gives_back_what_is_put_into_it(void **state)
 	vb_shm_close(own);
 }
 
-/* ---- A hostile end ---------------------------------------------------------------------------------------------- */
+/* ---- A hostile end ----------------------------------------------------------------------------------------------- */
 
 /* The word by which an end says how many it has freed is the one that changes when it frees. */
 static _Atomic uint32_t *find_freed_word(unsigned side)

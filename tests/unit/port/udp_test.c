@@ -31,7 +31,7 @@ static struct vb_train train;
 static struct vb_av av;
 static uint8_t memory[256 * 1024];
 
-/* ---- Set-up ----------------------------------------------------------------------------------------------------- */
+/* ---- Set-up ------------------------------------------------------------------------------------------------------ */
 
 static void loopback_mtu(int mtu)
 {
@@ -91,7 +91,7 @@ static void pair_open(struct end *a, struct end *b)
 	av = (struct vb_av){ .sgid = a->gid, .dgid = b->gid };
 }
 
-/* ---- Packets ---------------------------------------------------------------------------------------------------- */
+/* ---- Packets ----------------------------------------------------------------------------------------------------- */
 
 static void batch_clear(void)
 {
@@ -156,7 +156,7 @@ static void assert_payload(const struct vb_packet *packet, uint32_t psn)
 	assert_memory_equal(packet->payload, memory + psn * 4096u % (sizeof(memory) / 2), packet->payload_length);
 }
 
-/* ---- Tests ------------------------------------------------------------------------------------------------------ */
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
 static void send__single_arrives_whole(void **state)
 {
@@ -168,7 +168,7 @@ static void send__single_arrives_whole(void **state)
 		batch_clear();
 		put(VB_SEND_ONLY, qpn_of(SLOT_B), i, lengths[i]);
 		vb_port_send(a.port, &batch, 0);
-		assert_int_equal(batch.receipts[0].error, 0);
+		assert_int_equal(batch.completions[0].error, 0);
 		assert_true(next_train(&b));
 		assert_int_equal(train.count, 1);
 		assert_int_equal(train.packets[0].psn, i);
@@ -315,7 +315,7 @@ static void assert_opcodes(const struct vb_packet *packets, const uint8_t *opcod
 		assert_int_equal(packets[i].opcode, opcodes[i]);
 }
 
-/* Each receipt stays that of its packet. */
+/* Each completion stays that of its packet. */
 static void send__ack_is_the_last_of_the_requests_behind_it(void **state)
 {
 	static const uint8_t expected[] = { VB_SEND_MIDDLE, VB_SEND_MIDDLE, VB_SEND_MIDDLE, VB_ACKNOWLEDGE };
@@ -328,14 +328,14 @@ static void send__ack_is_the_last_of_the_requests_behind_it(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		put(VB_SEND_MIDDLE, qpn_of(SLOT_B), i, 256);
 	for (unsigned i = 0; i < batch.count; i++)
-		batch.receipts[i].cookie = batch.out[i].packet.psn;
+		batch.completions[i].cookie = batch.out[i].packet.psn;
 	assert_int_equal(exchange(&a, &b, packets, 4), 4);
 	assert_int_equal(counter(&a, VB_PORT_TX_DATAGRAMS), 1);
 	assert_opcodes(packets, expected, 4);
 	for (unsigned i = 0; i < 3; i++)
 		assert_payload(&packets[i], i);
 	for (unsigned i = 0; i < batch.count; i++)
-		assert_int_equal(batch.receipts[i].cookie, batch.out[i].packet.psn);
+		assert_int_equal(batch.completions[i].cookie, batch.out[i].packet.psn);
 	assert_int_equal(counter(&b, VB_PORT_RX_DROP_ICRC), 0);
 	end_close(&a);
 	end_close(&b);
@@ -437,14 +437,14 @@ static void send__beyond_the_mtu_is_said_and_trains_stay(void **state)
 		put(VB_SEND_MIDDLE, qpn_of(SLOT_B), i, 4096);
 	vb_port_send(a.port, &batch, 0);
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(batch.receipts[i].error, EMSGSIZE);
+		assert_int_equal(batch.completions[i].error, EMSGSIZE);
 	assert_int_equal(counter(&a, VB_PORT_TX_ERRORS), 4);
 	batch_clear();
 	for (uint32_t i = 0; i < 4; i++)
 		put(VB_SEND_MIDDLE, qpn_of(SLOT_B), i, 1024);
 	vb_port_send(a.port, &batch, 0);
 	loopback_mtu(65536);
-	assert_int_equal(batch.receipts[3].error, 0);
+	assert_int_equal(batch.completions[3].error, 0);
 	assert_int_equal(counter(&a, VB_PORT_TX_DATAGRAMS), 1);
 	end_close(&a);
 	end_close(&b);

@@ -58,7 +58,7 @@ static void expect_text(int fd, const char *wanted)
 		assert_int_equal(errno, wanted);                                                                       \
 	} while (0)
 
-/* ---- Files ------------------------------------------------------------------------------------------------------ */
+/* ---- Files ------------------------------------------------------------------------------------------------------- */
 
 static void open__reads_a_shown_file(void **state)
 {
@@ -131,7 +131,7 @@ static void character_device__can_be_opened_to_read_and_write(void **state)
 	close(fd);
 }
 
-/* ---- Status ----------------------------------------------------------------------------------------------------- */
+/* ---- Status ------------------------------------------------------------------------------------------------------ */
 
 static void stat__sees_files_directories_and_through_links(void **state)
 {
@@ -213,7 +213,7 @@ static void xstat__serves_old_programs(void **state)
 	EXPECT_ERRNO(__xstat(version, ABSENT, &status), ENOENT);
 }
 
-/* ---- Access, links, names --------------------------------------------------------------------------------------- */
+/* ---- Access, links, names ---------------------------------------------------------------------------------------- */
 
 static void access__lets_read_and_not_write(void **state)
 {
@@ -289,7 +289,7 @@ static void paths__may_lead_through_links_of_the_machine(void **state)
 	rmdir(directory);
 }
 
-/* ---- Directories ------------------------------------------------------------------------------------------------ */
+/* ---- Directories ------------------------------------------------------------------------------------------------- */
 
 static unsigned count_of(DIR *directory, const char *name)
 {
@@ -611,7 +611,7 @@ static void pci__is_there_for_libpci(void **state)
 	closedir(directory);
 }
 
-/* ---- Everything else -------------------------------------------------------------------------------------------- */
+/* ---- Everything else --------------------------------------------------------------------------------------------- */
 
 static void others__are_as_they_were(void **state)
 {
@@ -668,7 +668,7 @@ static void open__still_creates_files(void **state)
 	unlink(name);
 }
 
-/* ---- Children and threads --------------------------------------------------------------------------------------- */
+/* ---- Children and threads ---------------------------------------------------------------------------------------- */
 
 static void children__see_it_too(void **state)
 {

@@ -13,7 +13,7 @@ static struct device_entry device;
 
 static const char *const addresses[] = { "10.0.0.1", "fd00::1", "::1" };
 
-/* ---- What connections.h promises ------------------------------------------------------------------------------- */
+/* ---- What connections.h promises --------------------------------------------------------------------------------- */
 
 static void deliver_events(void)
 {
@@ -93,7 +93,7 @@ vb_time vb_connections_now(void)
 	return now;
 }
 
-/* ---- What devices.c promises ----------------------------------------------------------------------------------- */
+/* ---- What devices.c promises ------------------------------------------------------------------------------------- */
 
 int vb_devices_open(void)
 {
@@ -162,7 +162,7 @@ int vb_sockaddr_route(const struct sockaddr *remote, const struct sockaddr *loca
 	return 0;
 }
 
-/* ---- For the tests --------------------------------------------------------------------------------------------- */
+/* ---- For the tests ----------------------------------------------------------------------------------------------- */
 
 int loop_setup(void **state)
 {

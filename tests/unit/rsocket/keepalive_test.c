@@ -5,7 +5,7 @@
 
 static int teardown(void **state)
 {
-	loop_set_deaf(false);
+	loop_set_blocked(false);
 	return pair_teardown(state);
 }
 
@@ -32,7 +32,7 @@ static void silence__is_broken_by_a_question_after_the_idle_time(void **state)
 	set(SOL_SOCKET, SO_KEEPALIVE, 1);
 	set(IPPROTO_TCP, TCP_KEEPIDLE, 1);
 	assert_int_equal(poll_client(1200), 0); /* it was asked, and is there */
-	loop_set_deaf(true);
+	loop_set_blocked(true);
 	assert_int_equal(poll_client(3000), 1);
 	pair_assert_fails(rrecv(pair_client, &byte, 1, 0), ETIMEDOUT);
 }
@@ -42,7 +42,7 @@ static void silence__is_no_error_to_who_does_not_ask(void **state)
 	set(SOL_SOCKET, SO_KEEPALIVE, 1);
 	set(IPPROTO_TCP, TCP_KEEPIDLE, 1);
 	set(SOL_SOCKET, SO_KEEPALIVE, 0);
-	loop_set_deaf(true);
+	loop_set_blocked(true);
 	assert_int_equal(poll_client(1200), 0);
 	assert_int_equal(pair_option(pair_client, SOL_SOCKET, SO_ERROR), 0);
 }

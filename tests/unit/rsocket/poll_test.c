@@ -9,7 +9,7 @@
 
 enum { LONGEST_US = 1000000 }; /* far less than the wake_up_ms below */
 
-/* ---- A completion queue and its channel ------------------------------------------------------------------------ */
+/* ---- A completion queue and its channel -------------------------------------------------------------------------- */
 
 static struct {
 	unsigned entries, taken, to_come;
@@ -63,7 +63,7 @@ bool vb_rs_stream_poll(struct vb_rsocket *rs)
 	return true;
 }
 
-/* ---- What the other files of rsockets promise ------------------------------------------------------------------ */
+/* ---- What the other files of rsockets promise -------------------------------------------------------------------- */
 
 static struct vb_rsocket *only;
 

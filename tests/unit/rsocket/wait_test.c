@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- What the other files of rsockets promise ------------------------------------------------------------------ */
+/* ---- What the other files of rsockets promise -------------------------------------------------------------------- */
 
 bool vb_rs_datagram_progress(struct vb_rsocket *rs, bool is_all)
 {
@@ -36,7 +36,7 @@ const struct vb_rs_defaults *vb_rs_defaults(void)
 	return &defaults;
 }
 
-/* ---- Signals --------------------------------------------------------------------------------------------------- */
+/* ---- Signals ----------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t signals;
 

@@ -198,7 +198,7 @@ static void cancelled_wait__leaves_nothing_behind(void **state)
 	close(epfd);
 }
 
-/* ---- Edge-triggered -------------------------------------------------------------------------------------------- */
+/* ---- Edge-triggered ---------------------------------------------------------------------------------------------- */
 
 enum { ET = EPOLLIN | EPOLLRDHUP | EPOLLET };
 

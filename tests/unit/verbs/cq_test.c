@@ -150,9 +150,9 @@ static void channel__wakes_a_waiter_that_drives_the_lane(void **state)
 	/* No receive is posted to left: the peer retries after an RNR NAK, which only driving brings about. */
 	assert_int_equal(fixture_post_recv(f->right, 1, &to), 0);
 	struct ibv_send_wr wr = { .sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND };
-	loop_set_deaf(true);
+	loop_set_blocked(true);
 	assert_int_equal(fixture_post(f->left, wr), 0);
-	loop_set_deaf(false);
+	loop_set_blocked(false);
 	take_event(f);
 	ibv_ack_cq_events(f->cq, 1);
 	assert_int_equal(fixture_complete(f->cq).opcode, IBV_WC_RECV);
@@ -178,9 +178,9 @@ static void channel__tells_others_what_a_waiter_has_brought_and_not_taken(void *
 	ibv_req_notify_cq(f->cq, 0);
 	ibv_req_notify_cq(second, 0);
 	assert_int_equal(fixture_post_recv(right, 1, &to), 0);
-	loop_set_deaf(true);
+	loop_set_blocked(true);
 	assert_int_equal(fixture_post(left, wr), 0);
-	loop_set_deaf(false);
+	loop_set_blocked(false);
 	for (int left_over = 1; left_over >= 0; left_over--) {
 		assert_int_equal(ibv_get_cq_event(f->channel, &cq, &context), 0);
 		ibv_ack_cq_events(cq, 1);
@@ -247,8 +247,7 @@ static void cq__destroying_waits_for_acknowledgements(void **state)
 	f->cq = ibv_create_cq(f->context, 16, f, f->channel, 0);
 }
 
-/* ---- The extended poller -------------------------------------------------------------------------------------------
- */
+/* ---- The extended poller ----------------------------------------------------------------------------------------- */
 
 static struct ibv_cq_ex *create_ex(struct fixture *f, uint64_t wc_flags)
 {
@@ -495,7 +494,7 @@ static void async__a_dead_qp_is_explained_once(void **state)
 	struct ibv_sge from = fixture_sge(f, 0, 64);
 	int before = loop_deaths();
 	struct ibv_send_wr wr = { .wr_id = 3, .sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND };
-	loop_set_deaf(true);
+	loop_set_blocked(true);
 	assert_int_equal(fixture_post(f->left, wr), 0);
 	struct ibv_wc wc = fixture_complete(f->cq);
 	assert_int_equal(wc.status, IBV_WC_RETRY_EXC_ERR);

@@ -30,7 +30,7 @@ int fixture_close(void **state)
 {
 	struct fixture *f = *state;
 	loop_set_forked(false);
-	loop_set_deaf(false);
+	loop_set_blocked(false);
 	if (f->left)
 		assert_int_equal(ibv_destroy_qp(f->left), 0);
 	if (f->right)

@@ -13,13 +13,13 @@
 
 #define WAIT_STEPS 20000
 
-struct vb_driver {
+struct vb_host_lane {
 	struct vb_device *device; /* which has all of it */
 };
 
 struct vb_device {
 	struct vb_nic *nic;
-	struct vb_driver driver;
+	struct vb_host_lane host_lane;
 	struct vb_lane *lane;
 	struct vb_device_sink sink;
 	pthread_mutex_t lock;
@@ -33,7 +33,7 @@ struct vb_device_flow {
 	struct vb_frame_flow flow;
 };
 
-static bool forked, deaf, may_use_frames = true, makes_dmabufs, backs_registered;
+static bool forked, blocked, may_use_frames = true, makes_dmabufs, backs_registered;
 static int groups, open_devices, deaths, shared;
 static struct vb_device *last_opened;
 static char logged[256];
@@ -55,23 +55,23 @@ int vb_host_make_dmabuf(int file, size_t length)
 	return fd < 0 ? -errno : fd;
 }
 
-uint32_t vb_host_share_memory(struct vb_driver *driver, const void *memory, size_t length, int file)
+uint32_t vb_host_share_memory(struct vb_host_lane *host_lane, const void *memory, size_t length, int file)
 {
 	return (uint32_t)++shared;
 }
 
-void vb_host_unshare_memory(struct vb_driver *driver, uint32_t segment)
+void vb_host_unshare_memory(struct vb_host_lane *host_lane, uint32_t segment)
 {
 	shared -= segment != 0;
 }
 
-uint32_t vb_host_back_registered(struct vb_driver *driver, void *memory, size_t length)
+uint32_t vb_host_back_registered(struct vb_host_lane *host_lane, void *memory, size_t length)
 {
 	shared += backs_registered;
 	return backs_registered;
 }
 
-void vb_host_leave_registered(struct vb_driver *driver, uint32_t segment)
+void vb_host_leave_registered(struct vb_host_lane *host_lane, uint32_t segment)
 {
 	shared -= segment != 0;
 }
@@ -91,9 +91,9 @@ void loop_set_forked(bool is_forked)
 	forked = is_forked;
 }
 
-void loop_set_deaf(bool is_deaf)
+void loop_set_blocked(bool is_blocked)
 {
-	deaf = is_deaf;
+	blocked = is_blocked;
 }
 
 void loop_set_may_use_frames(bool may)
@@ -189,7 +189,7 @@ int vb_device_open(const char *name, const struct vb_device_sink *sink, struct v
 	pthread_mutex_init(&device->lock, NULL);
 	vb_steering_init(&device->steering, device->lane);
 	device->sink = *sink;
-	device->driver.device = device;
+	device->host_lane.device = device;
 	device->opened_before = last_opened;
 	last_opened = device;
 	open_devices++;
@@ -218,43 +218,43 @@ void vb_device_query(struct vb_device *device, struct vb_device_info *info)
 	describe(info);
 }
 
-struct vb_driver *vb_device_driver(struct vb_device *device)
+struct vb_host_lane *vb_device_host_lane(struct vb_device *device)
 {
-	return &device->driver;
+	return &device->host_lane;
 }
 
-struct vb_driver *vb_device_driver_of_caller(struct vb_device *device)
+struct vb_host_lane *vb_device_host_lane_of_caller(struct vb_device *device)
 {
-	return &device->driver;
+	return &device->host_lane;
 }
 
-struct vb_driver *vb_device_driver_of_domain(struct vb_device *device)
+struct vb_host_lane *vb_device_host_lane_of_domain(struct vb_device *device)
 {
-	return &device->driver;
+	return &device->host_lane;
 }
 
-struct vb_driver *vb_device_driver_after(struct vb_device *device, const struct vb_driver *driver)
+struct vb_host_lane *vb_device_host_lane_after(struct vb_device *device, const struct vb_host_lane *host_lane)
 {
-	return &device->driver;
+	return &device->host_lane;
 }
 
-unsigned vb_driver_bit(const struct vb_driver *driver)
+unsigned vb_host_lane_bit(const struct vb_host_lane *host_lane)
 {
 	return 1;
 }
 
-struct vb_lane *vb_driver_lane(struct vb_driver *driver)
+struct vb_lane *vb_host_lane_lane(struct vb_host_lane *host_lane)
 {
-	return driver->device->lane;
+	return host_lane->device->lane;
 }
 
-int vb_device_join(struct vb_device *device, struct vb_driver *driver, const struct vb_gid *group)
+int vb_device_join(struct vb_device *device, struct vb_host_lane *host_lane, const struct vb_gid *group)
 {
 	groups++;
 	return 0;
 }
 
-int vb_device_leave(struct vb_device *device, struct vb_driver *driver, const struct vb_gid *group)
+int vb_device_leave(struct vb_device *device, struct vb_host_lane *host_lane, const struct vb_gid *group)
 {
 	groups--;
 	return 0;
@@ -322,8 +322,8 @@ static bool exchange(struct vb_device *device)
 		abort();
 	for (unsigned i = 0; i < n; i++)
 		copy_payload(&device->batch, &device->batch.out[i], &letters[i]);
-	vb_lane_transmit_done(device->lane, device->batch.receipts, n, device->now);
-	for (unsigned i = 0; i < n && !deaf; i++)
+	vb_lane_transmit_done(device->lane, device->batch.completions, n, device->now);
+	for (unsigned i = 0; i < n && !blocked; i++)
 		vb_lane_receive(device->lane, &letters[i].path, &letters[i].packet, 1, device->now);
 	free(letters);
 	return true;
@@ -360,58 +360,58 @@ static void run(struct vb_device *device)
 	}
 }
 
-int vb_driver_lock(struct vb_driver *driver)
+int vb_host_lane_lock(struct vb_host_lane *host_lane)
 {
 	if (forked)
 		return -EPERM;
-	pthread_mutex_lock(&driver->device->lock);
+	pthread_mutex_lock(&host_lane->device->lock);
 	return 0;
 }
 
-int vb_driver_lock_quiet(struct vb_driver *driver)
+int vb_host_lane_lock_quiet(struct vb_host_lane *host_lane)
 {
-	return vb_driver_lock(driver); /* what is sent has arrived */
+	return vb_host_lane_lock(host_lane); /* what is sent has arrived */
 }
 
-void vb_driver_unlock(struct vb_driver *driver)
+void vb_host_lane_unlock(struct vb_host_lane *host_lane)
 {
-	run(driver->device);
-	pthread_mutex_unlock(&driver->device->lock);
+	run(host_lane->device);
+	pthread_mutex_unlock(&host_lane->device->lock);
 }
 
 int vb_device_lock(struct vb_device *device, unsigned lanes)
 {
-	return vb_driver_lock(&device->driver);
+	return vb_host_lane_lock(&device->host_lane);
 }
 
 int vb_device_lock_quiet(struct vb_device *device)
 {
-	return vb_driver_lock_quiet(&device->driver);
+	return vb_host_lane_lock_quiet(&device->host_lane);
 }
 
 void vb_device_unlock(struct vb_device *device, unsigned lanes)
 {
-	vb_driver_unlock(&device->driver);
+	vb_host_lane_unlock(&device->host_lane);
 }
 
 void vb_device_settle(struct vb_device *device, unsigned lanes)
 {
-	vb_driver_settle(&device->driver);
+	vb_host_lane_settle(&device->host_lane);
 }
 
-void vb_driver_end_post(struct vb_driver *driver, struct vb_qp *qp)
+void vb_host_lane_end_post(struct vb_host_lane *host_lane, struct vb_qp *qp)
 {
 	vb_sq_end(qp, true);
-	vb_driver_kick(driver);
+	vb_host_lane_kick(host_lane);
 }
 
-void vb_driver_kick(struct vb_driver *driver)
+void vb_host_lane_kick(struct vb_host_lane *host_lane)
 {
-	if (pthread_mutex_trylock(&driver->device->lock) == 0)
-		vb_driver_unlock(driver);
+	if (pthread_mutex_trylock(&host_lane->device->lock) == 0)
+		vb_host_lane_unlock(host_lane);
 }
 
-void vb_driver_keep_time(struct vb_driver *driver) {}
+void vb_host_lane_keep_time(struct vb_host_lane *host_lane) {}
 
 /* Somebody waits: time goes on, to the next deadline when there is one. */
 unsigned loop_host_notified;
@@ -426,7 +426,7 @@ unsigned vb_host_losses(void)
 	return 0;
 }
 
-void vb_driver_notified(void)
+void vb_host_lane_notified(void)
 {
 	loop_host_notified++;
 }
@@ -438,7 +438,7 @@ void vb_device_drive(struct vb_device *device, unsigned lanes)
 	device->now = vb_time_add(device->now, VB_US);
 	if (next.is_set && vb_time_before(device->now, next.at))
 		device->now = next.at;
-	vb_driver_unlock(&device->driver);
+	vb_host_lane_unlock(&device->host_lane);
 }
 
 bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count)
@@ -452,27 +452,27 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 	return false;
 }
 
-void vb_driver_note_end(struct vb_driver *driver, struct vb_qp *qp) {}
+void vb_host_lane_note_end(struct vb_host_lane *host_lane, struct vb_qp *qp) {}
 
-void vb_driver_settle(struct vb_driver *driver)
+void vb_host_lane_settle(struct vb_host_lane *host_lane)
 {
-	vb_lane_flush_acks(driver->device->lane);
-	run(driver->device);
+	vb_lane_flush_acks(host_lane->device->lane);
+	run(host_lane->device);
 }
 
-void vb_driver_catch_up(struct vb_driver *driver, uint32_t qpn) {}
+void vb_host_lane_catch_up(struct vb_host_lane *host_lane, uint32_t qpn) {}
 
 void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey)
 {
 	pthread_mutex_lock(&device->lock);
 	vb_lane_keep_datagrams(device->lane, lkey);
-	vb_driver_unlock(&device->driver);
+	vb_host_lane_unlock(&device->host_lane);
 }
 
 void vb_device_grace(struct vb_device *device)
 {
 	pthread_mutex_lock(&device->lock);
-	vb_driver_unlock(&device->driver);
+	vb_host_lane_unlock(&device->host_lane);
 }
 
 bool vb_host_may_use_frames(void)

@@ -14,7 +14,7 @@
 /* Every verb from now on runs in what claims to be a forked child. */
 void loop_set_forked(bool is_forked);
 /* Packets vanish while set. */
-void loop_set_deaf(bool is_deaf);
+void loop_set_blocked(bool is_blocked);
 /* Tells the opener that the link came or went. */
 void loop_change_port(bool is_active);
 /* Tells it that an address came or went. */
@@ -29,7 +29,7 @@ void loop_set_may_use_frames(bool may);
 void loop_set_dmabuf_on(bool is_on);
 /* dma-bufs can be made; they are the files themselves, for a test to look into. */
 void loop_set_backs_registered(bool does);
-int loop_shared(void); /* pieces of memory that neighbours may map */
+int loop_shared(void); /* pieces of memory that local peers may map */
 void loop_set_makes_dmabufs(bool does);
 /* QPs whose death was explained. */
 int loop_deaths(void);

@@ -90,7 +90,7 @@ static void icrc__of_every_vector_is_verified(void **state)
 	for_each_vector(check_verified);
 }
 
-/* ---- Packets of our own ----------------------------------------------------------------------------------------- */
+/* ---- Packets of our own ------------------------------------------------------------------------------------------ */
 
 struct own {
 	uint8_t bytes[VB_MAX_PACKET_BYTES];
