@@ -181,7 +181,7 @@ void worker_adopt_carried(struct worker *worker, unsigned client, const struct v
 		return;
 	}
 	if (one->user != (int)client)
-		worker_forget_meetings(worker, message->slot);
+		worker_forget_introductions(worker, message->slot);
 	if (registry_set_user(worker->registry, worker->link, message->slot, (int)client))
 		worker->is_orphaned = true;
 	else

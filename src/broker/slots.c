@@ -31,7 +31,7 @@ void worker_note_slots(struct worker *worker)
 static bool drop_at_parent(struct worker *worker, uint8_t slot)
 {
 	assert(slot != 0);
-	worker_forget_meetings(worker, slot);
+	worker_forget_introductions(worker, slot);
 	if (registry_drop_slot(worker->registry, worker->link, slot))
 		worker->is_orphaned = true;
 	return !worker->is_orphaned;

@@ -6,7 +6,7 @@
  *   trust.c whose they are, and what they may have
  *   carry.c forwarders, for processes that may not have a socket
  *   mads.c what goes between them and the wire
- *   meetings.c two of them who are to share memory
+ *   introductions.c two of them who are to share memory
  *
  * Holds: a worker that is orphaned changes nothing any more; it leaves its loop. */
 #ifndef VB_BROKER_WORKER_STATE_H
@@ -65,7 +65,7 @@ struct parting { /* a connection that was refused */
 };
 
 /* The pause before the same two are introduced again. */
-struct meeting_pause {
+struct introduction_pause {
 	uint32_t since; /* the last introduction, on the clock of vb_clock_ms() */
 	uint32_t ms;    /* 0: there was none */
 };
@@ -92,8 +92,8 @@ struct worker {
 	struct sources *sources;
 	struct traffic *traffic;
 	struct early early;
-	struct meeting_pause pauses[REGISTRY_SLOTS]
-				   [REGISTRY_SLOTS]; /* pauses of pairs that meet again and again: by the lower slot */
+	struct introduction_pause pauses[REGISTRY_SLOTS][REGISTRY_SLOTS]; /* pauses of pairs that meet again and again:
+									     by the lower slot */
 	uint64_t has_met[REGISTRY_SLOTS]
 			[REGISTRY_SLOTS / 64]; /* by slot: the slots that it was introduced to and has not let go */
 	uint64_t awaits[REGISTRY_SLOTS]
@@ -193,12 +193,12 @@ void worker_serve_early(struct worker *worker, uint64_t now);
 /* The client's process is gone: tells its peers, once. A peer that misses it learns it by its next request. */
 void worker_bid_farewell(struct worker *worker, unsigned number);
 
-/* ---- meetings.c -------------------------------------------------------------------------------------------------- */
+/* ---- introductions.c --------------------------------------------------------------------------------------------- */
 
 void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message); /* it is answered */
 void worker_open(struct worker *worker, unsigned client, const struct vb_message *message);
 void worker_let_part(struct worker *worker, unsigned client, const struct vb_message *message);
 /* The slot was freed or changed its owner: it has met no other. */
-void worker_forget_meetings(struct worker *worker, uint8_t slot);
+void worker_forget_introductions(struct worker *worker, uint8_t slot);
 
 #endif

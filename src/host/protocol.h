@@ -22,10 +22,10 @@
 #define VB_BROKER_PROGRAM     "verbena-broker"
 #define VB_BROKER_READY       "ready" /* on the report descriptor; any other text there says why it could not start */
 
-#define VB_SLOT_MAX        254
-#define VB_BROKER_WHY_SIZE 200
-#define VB_MESSAGE_FDS     3         /* most descriptors of a message */
-#define VB_MEETING_BYTES   (8 << 20) /* of the memory that two processes share: sparse, and more than vb_shm_bytes */
+#define VB_SLOT_MAX           254
+#define VB_BROKER_WHY_SIZE    200
+#define VB_MESSAGE_FDS        3         /* most descriptors of a message */
+#define VB_INTRODUCTION_BYTES (8 << 20) /* that two processes share: sparse, more than vb_shm_bytes */
 
 enum vb_message_kind {
 	/* From a process. */
@@ -42,26 +42,27 @@ enum vb_message_kind {
 	VB_MESSAGE_JOIN,  /* request, slot, gid, scope: a multicast group on an interface; the broker has the socket */
 	VB_MESSAGE_LEAVE, /* the same */
 	VB_MESSAGE_CARRY, /* request, slot, carry: from a forwarder, for that client; with a dead broker's socket */
-	VB_MESSAGE_MEET,  /* request, slot (its own), gid, meeting.slot: to share memory with that process of this host
+	VB_MESSAGE_MEET,  /* request, slot (its own), gid, introduction.slot: to share memory with that process of this
+			   * host
 			   */
-	VB_MESSAGE_OPEN,  /* slot, meeting.is_open: any process may meet it; else those that it asks for */
-	VB_MESSAGE_PART,  /* slot, meeting.slot: it has let go of what they shared, or has not taken it */
+	VB_MESSAGE_OPEN,  /* slot, introduction.is_open: any process may meet it; else those that it asks for */
+	VB_MESSAGE_PART,  /* slot, introduction.slot: it has let go of what they shared, or has not taken it */
 	/* From the broker. */
 	VB_MESSAGE_WELCOME,
-	VB_MESSAGE_SLOT,      /* request, slot, receive_buffer, and the socket, or a forwarder's channel: is_carried */
-	VB_MESSAGE_ADOPTED,   /* request, slot: steering is right again */
-	VB_MESSAGE_REFUSED,   /* request, error (a positive errno), why */
-	VB_MESSAGE_PEER,      /* gid, is_verbena, receive_buffer */
-	VB_MESSAGE_SENT,      /* request: the MAD has left */
-	VB_MESSAGE_MAD,       /* gid: from, sgid: to, scope, mad, length */
-	VB_MESSAGE_FAILED,    /* gid: to, error, mad: a posted one that the network did not deliver */
-	VB_MESSAGE_BOUND,     /* request, binding.port: bound, or listening */
-	VB_MESSAGE_JOINED,    /* request: joined, or left */
-	VB_MESSAGE_MEETING,   /* slot (its own), meeting, and: a socket to the other, the memory, the other's pidfd or
-				 none */
-	VB_MESSAGE_ALONE,     /* request, slot, gid, meeting.slot: it could meet no process there, or has met it */
+	VB_MESSAGE_SLOT,    /* request, slot, receive_buffer, and the socket, or a forwarder's channel: is_carried */
+	VB_MESSAGE_ADOPTED, /* request, slot: steering is right again */
+	VB_MESSAGE_REFUSED, /* request, error (a positive errno), why */
+	VB_MESSAGE_PEER,    /* gid, is_verbena, receive_buffer */
+	VB_MESSAGE_SENT,    /* request: the MAD has left */
+	VB_MESSAGE_MAD,     /* gid: from, sgid: to, scope, mad, length */
+	VB_MESSAGE_FAILED,  /* gid: to, error, mad: a posted one that the network did not deliver */
+	VB_MESSAGE_BOUND,   /* request, binding.port: bound, or listening */
+	VB_MESSAGE_JOINED,  /* request: joined, or left */
+	VB_MESSAGE_INTRODUCTION, /* slot (its own), introduction, and: a socket to the other, the memory, the other's
+			       pidfd or none */
+	VB_MESSAGE_ALONE,     /* request, slot, gid, introduction.slot: it could meet no process there, or has met it */
 	VB_MESSAGE_AWAITED,   /* the same: the other has not asked for it. They meet when it does */
-	VB_MESSAGE_WANTED,    /* slot, meeting.slot: the awaited one would meet it now; to be asked again */
+	VB_MESSAGE_WANTED,    /* slot, introduction.slot: the awaited one would meet it now; to be asked again */
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: send unanswered requests again */
 };
 
@@ -92,7 +93,7 @@ struct vb_message {
 			uint8_t side;         /* 0 in the lower slot, 1 in the higher */
 			uint8_t is_same_user; /* both are one user's, as the broker sees them */
 			uint8_t is_open;
-		} meeting;
+		} introduction;
 		uint8_t is_carried;
 		uint8_t is_further; /* it has a slot, and can do without another */
 	};

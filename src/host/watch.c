@@ -97,7 +97,7 @@ static void hear(void *process, const struct vb_broker_notice *notice)
 	case VB_BROKER_CHANNEL:
 		take_channels(process);
 		break;
-	case VB_BROKER_MEETING:
+	case VB_BROKER_INTRODUCTION:
 		vb_host_peers_meet(process, notice);
 		break;
 	case VB_BROKER_ALONE:

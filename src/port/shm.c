@@ -57,21 +57,21 @@ struct vb_shm {
 #if defined(__SANITIZE_THREAD__)
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
-static char meetings[4096];
+static char introductions[4096];
 
-static void *meeting_of(const struct vb_shm *shm)
+static void *introduction_of(const struct vb_shm *shm)
 {
-	return &meetings[shm->file % sizeof(meetings)];
+	return &introductions[shm->file % sizeof(introductions)];
 }
 
 static void said(const struct vb_shm *shm)
 {
-	__tsan_release(meeting_of(shm));
+	__tsan_release(introduction_of(shm));
 }
 
 static void heard(const struct vb_shm *shm)
 {
-	__tsan_acquire(meeting_of(shm));
+	__tsan_acquire(introduction_of(shm));
 }
 #else
 static void said(const struct vb_shm *shm) {}

@@ -125,27 +125,27 @@ int tear_down(void **state);
 	X(forwarder__outlives_both_brokers)                                                                            \
 	X(forwarder__outlives_worker_and_parent)                                                                       \
 	X(forwarder__killed_is_replaced)                                                                               \
-	X(meeting__lets_two_clients_talk)                                                                              \
-	X(meeting__of_all_with_all_at_once_comes_once_to_each)                                                         \
-	X(meeting__asked_for_again_is_not_repeated)                                                                    \
-	X(meeting__of_two_slots_of_one_process_tells_it_of_both)                                                       \
-	X(meeting__with_nobody_is_answered)                                                                            \
-	X(meeting__of_a_slot_with_another_process_in_it_is_a_new_one)                                                  \
-	X(meeting__of_other_users_is_with_them_and_not_with_forwarders)                                                \
-	X(meeting__of_a_slot_that_comes_by_another_connection_is_a_new_one)                                            \
-	X(meeting__with_a_limit_of_file_sizes_kills_no_worker)                                                         \
-	X(meeting__survives_workers_that_die)                                                                          \
-	X(meeting__survives_both_that_die)                                                                             \
-	X(meeting__is_asked_for_by_a_slots_own_process_alone)                                                          \
-	X(meeting__flood_of_questions_holds_up_nobody)                                                                 \
-	X(meeting__flood_that_is_not_read_ends_who_asks)                                                               \
-	X(meeting__who_does_not_read_is_introduced_to_a_few)                                                           \
+	X(introduction__lets_two_clients_talk)                                                                         \
+	X(introduction__of_all_with_all_at_once_comes_once_to_each)                                                    \
+	X(introduction__asked_for_again_is_not_repeated)                                                               \
+	X(introduction__of_two_slots_of_one_process_tells_it_of_both)                                                  \
+	X(introduction__with_nobody_is_answered)                                                                       \
+	X(introduction__of_a_slot_with_another_process_in_it_is_a_new_one)                                             \
+	X(introduction__of_other_users_is_with_them_and_not_with_forwarders)                                           \
+	X(introduction__of_a_slot_that_comes_by_another_connection_is_a_new_one)                                       \
+	X(introduction__with_a_limit_of_file_sizes_kills_no_worker)                                                    \
+	X(introduction__survives_workers_that_die)                                                                     \
+	X(introduction__survives_both_that_die)                                                                        \
+	X(introduction__is_asked_for_by_a_slots_own_process_alone)                                                     \
+	X(introduction__flood_of_questions_holds_up_nobody)                                                            \
+	X(introduction__flood_that_is_not_read_ends_who_asks)                                                          \
+	X(introduction__who_does_not_read_is_introduced_to_a_few)                                                      \
 	X(socket__lets_nothing_in_but_its_own)                                                                         \
 	X(namespace__of_nobody_has_a_broker_that_knows_strangers)                                                      \
 	X(namespace__of_nobody_that_is_shared_gives_strangers_no_socket)                                               \
 	X(namespace__of_nobody_outlives_its_brokers)                                                                   \
-	X(meeting__of_equal_numbers_of_two_namespaces_is_of_two_users)                                                 \
-	X(meeting__with_who_has_become_another_user_is_of_two_users)                                                   \
+	X(introduction__of_equal_numbers_of_two_namespaces_is_of_two_users)                                            \
+	X(introduction__with_who_has_become_another_user_is_of_two_users)                                              \
 	X(socket__is_not_given_to_who_has_become_another_user)                                                         \
 	X(socket__is_given_to_a_program_that_is_its_owners)                                                            \
 	X(map__that_one_of_several_users_has_detached_is_put_back)                                                     \

@@ -19,7 +19,7 @@ enum { PATIENCE_MS = 5000 };
 static struct one {
 	unsigned introductions;
 	bool is_met;
-	struct vb_broker_notice meeting; /* with its descriptors */
+	struct vb_broker_notice introduction; /* with its descriptors */
 } all[256];
 
 static unsigned alones;
@@ -28,15 +28,15 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* the broker's thread
 static bool is_there(const struct one *one)
 {
 	char byte;
-	return one->is_met && recv(one->meeting.socket, &byte, 1, MSG_PEEK) != 0;
+	return one->is_met && recv(one->introduction.socket, &byte, 1, MSG_PEEK) != 0;
 }
 
-static void part(const struct vb_broker_notice *meeting)
+static void part(const struct vb_broker_notice *introduction)
 {
-	close(meeting->socket);
-	close(meeting->memory);
-	if (meeting->pidfd >= 0)
-		close(meeting->pidfd);
+	close(introduction->socket);
+	close(introduction->memory);
+	if (introduction->pidfd >= 0)
+		close(introduction->pidfd);
 }
 
 void played_peers_hear(const struct vb_broker_notice *notice)
@@ -45,15 +45,15 @@ void played_peers_hear(const struct vb_broker_notice *notice)
 	struct one *one = &all[notice->slot];
 	if (notice->kind == VB_BROKER_ALONE)
 		alones++;
-	if (notice->kind == VB_BROKER_MEETING) {
+	if (notice->kind == VB_BROKER_INTRODUCTION) {
 		one->introductions++;
 		if (is_there(one)) {
 			part(notice);
 		} else {
 			if (one->is_met)
-				part(&one->meeting);
+				part(&one->introduction);
 			one->is_met = true;
-			one->meeting = *notice;
+			one->introduction = *notice;
 		}
 	}
 	pthread_mutex_unlock(&mutex);
@@ -74,17 +74,17 @@ static pid_t pid_of(int pidfd)
 }
 
 /* What is met in slot, in one glance; false: nobody. */
-static bool look(uint8_t slot, struct report *report, struct vb_broker_notice *meeting)
+static bool look(uint8_t slot, struct report *report, struct vb_broker_notice *introduction)
 {
 	pthread_mutex_lock(&mutex);
 	const struct one *one = &all[slot];
-	*meeting = one->meeting;
+	*introduction = one->introduction;
 	report->alones = alones;
 	report->met = (struct played_peer){ .introductions = one->introductions,
 		.is_there = is_there(one),
-		.side = meeting->side,
-		.is_same_user = meeting->is_same_user,
-		.pid = pid_of(one->is_met ? meeting->pidfd : -1) };
+		.side = introduction->side,
+		.is_same_user = introduction->is_same_user,
+		.pid = pid_of(one->is_met ? introduction->pidfd : -1) };
 	pthread_mutex_unlock(&mutex);
 	report->rc = report->met.is_there ? 0 : -ENOTCONN;
 	return report->met.is_there;
@@ -93,20 +93,20 @@ static bool look(uint8_t slot, struct report *report, struct vb_broker_notice *m
 /* Each side has a half. */
 static pid_t *word_of(uint8_t *memory, uint8_t side)
 {
-	return (pid_t *)(void *)(memory + side * (VB_MEETING_BYTES - sizeof(pid_t)));
+	return (pid_t *)(void *)(memory + side * (VB_INTRODUCTION_BYTES - sizeof(pid_t)));
 }
 
-static uint8_t *map(const struct vb_broker_notice *meeting)
+static uint8_t *map(const struct vb_broker_notice *introduction)
 {
-	void *memory = mmap(NULL, VB_MEETING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, meeting->memory, 0);
+	void *memory = mmap(NULL, VB_INTRODUCTION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, introduction->memory, 0);
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
 static bool is_sealed(int memory)
 {
-	return ftruncate(memory, VB_MEETING_BYTES - 4096) < 0 && errno == EPERM &&
-	       ftruncate(memory, VB_MEETING_BYTES + 4096) < 0 && errno == EPERM &&
-	       lseek(memory, 0, SEEK_END) == VB_MEETING_BYTES;
+	return ftruncate(memory, VB_INTRODUCTION_BYTES - 4096) < 0 && errno == EPERM &&
+	       ftruncate(memory, VB_INTRODUCTION_BYTES + 4096) < 0 && errno == EPERM &&
+	       lseek(memory, 0, SEEK_END) == VB_INTRODUCTION_BYTES;
 }
 
 /* Kernels that know how to forbid it pass none. */
@@ -123,39 +123,39 @@ static bool passes_descriptors(int socket)
 
 void played_peers_look(uint8_t slot, struct report *report)
 {
-	struct vb_broker_notice meeting;
-	look(slot, report, &meeting);
+	struct vb_broker_notice introduction;
+	look(slot, report, &introduction);
 }
 
 void played_peers_tell(uint8_t slot, struct report *report)
 {
-	struct vb_broker_notice meeting;
+	struct vb_broker_notice introduction;
 	const pid_t own = getpid();
-	if (!look(slot, report, &meeting))
+	if (!look(slot, report, &introduction))
 		return;
-	uint8_t *memory = map(&meeting);
-	if (!memory || !is_sealed(meeting.memory) || passes_descriptors(meeting.socket) ||
-		meeting.own_slot != report->slot) {
+	uint8_t *memory = map(&introduction);
+	if (!memory || !is_sealed(introduction.memory) || passes_descriptors(introduction.socket) ||
+		introduction.own_slot != report->slot) {
 		report->rc = -EINVAL;
 		return;
 	}
-	*word_of(memory, meeting.side) = own;
-	munmap(memory, VB_MEETING_BYTES);
-	report->rc = send(meeting.socket, &own, sizeof(own), MSG_NOSIGNAL) == sizeof(own) ? 0 : -errno;
+	*word_of(memory, introduction.side) = own;
+	munmap(memory, VB_INTRODUCTION_BYTES);
+	report->rc = send(introduction.socket, &own, sizeof(own), MSG_NOSIGNAL) == sizeof(own) ? 0 : -errno;
 }
 
 void played_peers_listen(uint8_t slot, struct report *report)
 {
-	struct vb_broker_notice meeting;
-	if (!look(slot, report, &meeting))
+	struct vb_broker_notice introduction;
+	if (!look(slot, report, &introduction))
 		return;
-	struct pollfd wait = { .fd = meeting.socket, .events = POLLIN };
-	uint8_t *memory = map(&meeting);
+	struct pollfd wait = { .fd = introduction.socket, .events = POLLIN };
+	uint8_t *memory = map(&introduction);
 	bool is_told =
 		memory && poll(&wait, 1, PATIENCE_MS) > 0 &&
-		recv(meeting.socket, &report->met.told, sizeof(report->met.told), 0) == sizeof(report->met.told) &&
-		*word_of(memory, !meeting.side) == report->met.told;
+		recv(introduction.socket, &report->met.told, sizeof(report->met.told), 0) == sizeof(report->met.told) &&
+		*word_of(memory, !introduction.side) == report->met.told;
 	report->rc = is_told ? 0 : -EPROTO;
 	if (memory)
-		munmap(memory, VB_MEETING_BYTES);
+		munmap(memory, VB_INTRODUCTION_BYTES);
 }

@@ -26,7 +26,7 @@ uint8_t get_slot(int connection, int *socket)
 	assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 	assert_int_equal(vb_message_receive(connection, &slot, socket), 0);
 	assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
-	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = slot.slot, .meeting.is_open = true };
+	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = slot.slot, .introduction.is_open = true };
 	assert_int_equal(vb_message_send(connection, &open, NULL), 0);
 	return slot.slot;
 }

@@ -110,7 +110,7 @@ void namespace__of_nobody_outlives_its_brokers(void **state)
 	check_steering();
 }
 
-void meeting__of_equal_numbers_of_two_namespaces_is_of_two_users(void **state)
+void introduction__of_equal_numbers_of_two_namespaces_is_of_two_users(void **state)
 {
 	if (!is_root())
 		skip();
@@ -123,7 +123,7 @@ void meeting__of_equal_numbers_of_two_namespaces_is_of_two_users(void **state)
 	assert_false(sees_its_own_user(2, 1));
 }
 
-void meeting__with_who_has_become_another_user_is_of_two_users(void **state)
+void introduction__with_who_has_become_another_user_is_of_two_users(void **state)
 {
 	if (!is_root())
 		skip();

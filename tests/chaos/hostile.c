@@ -124,7 +124,7 @@ static void read_link(struct link *link)
 			message.kind == VB_MESSAGE_BOUND && message.binding.port && message.binding.port < 1024;
 		count.ports += message.kind == VB_MESSAGE_BOUND;
 		count.adopted += message.kind == VB_MESSAGE_ADOPTED;
-		count.met += message.kind == VB_MESSAGE_MEETING;
+		count.met += message.kind == VB_MESSAGE_INTRODUCTION;
 		struct vb_cm_message cm;
 		if (message.kind == VB_MESSAGE_MAD && vb_cm_decode(&cm, message.mad) && cm.kind != VB_CM_REJ)
 			count.foreign_mads++;
@@ -413,7 +413,7 @@ static void attack_adoption(void)
 }
 
 /* Everybody, from slots of his own and of others, as fast as it goes: half of them are never listened to. */
-static void attack_meetings(void)
+static void attack_introductions(void)
 {
 	for (unsigned i = 0; i < link_count && i < 16; i++)
 		for (unsigned n = 0; is_in_use(&links[i]) && n < 1024 && !is_time_up(); n++) {
@@ -421,7 +421,7 @@ static void attack_meetings(void)
 				.request = n,
 				.slot = n % 8 ? links[i].slot : (uint8_t)vb_random_u64(&dice),
 				.gid = options.peers[n % options.peer_count],
-				.meeting.slot = (uint8_t)(n / options.peer_count) };
+				.introduction.slot = (uint8_t)(n / options.peer_count) };
 			vb_message_send(links[i].connection, &message, NULL);
 			if (i % 2 && n % 64 == 0)
 				read_link(&links[i]);
@@ -454,7 +454,7 @@ static const struct attack {
 	void (*run)(void);
 } attacks[] = { { "slots", attack_slots }, { "detach", attack_detach }, { "connect", attack_connect },
 	{ "filter", attack_filter }, { "mads", attack_mads }, { "ports", attack_ports },
-	{ "meetings", attack_meetings }, { "adoption", attack_adoption }, { "junk", attack_junk },
+	{ "introductions", attack_introductions }, { "adoption", attack_adoption }, { "junk", attack_junk },
 	{ "not reading", attack_by_not_reading }, { "bind-device", attack_bind_device },
 	{ "reuse-off", attack_reuse_off }, { "silence", attack_silence } };
 enum { ATTACKS = sizeof(attacks) / sizeof(*attacks) };

@@ -48,7 +48,7 @@ def kill_brokers(path, seen):
 
 
 @live_test(f"{PROCESSES} processes that meet while both broker processes die, again and again, share memory")
-def broker_dies_amid_meetings(context):
+def broker_dies_amid_introductions(context):
     path = context.world.own_loopback("crowd")
     with crowd(context, path) as process:
         seen = set()

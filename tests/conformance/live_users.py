@@ -52,7 +52,7 @@ def stranger_beside_nobody(context):
     path = context.world.own_loopback("users")
     with in_namespace(path.server, *PINGPONG, programs.next_port()) as victim:
         programs.wait_reachable(path.server)
-        command = [*as_user(STRANGER), context.program("hostile"), "--seconds", "3", "--only", "slots,meetings"]
+        command = [*as_user(STRANGER), context.program("hostile"), "--seconds", "3", "--only", "slots,introductions"]
         with Process(path.server, command, through_verbena=False, name="hostile") as hostile:
             hostile.wait_success(20)
             counts = dict(re.findall(r"(\w+)=(\d+)", hostile.stdout.splitlines()[-1]))

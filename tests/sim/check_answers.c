@@ -6,8 +6,8 @@
 /* Which local peer a request goes to, if it does; another after each loss. */
 static unsigned way_of(const struct endpoint *end)
 {
-	const struct meeting *meeting = end->qp->local_peer ? meeting_of(end->lane, end->peer->lane) : NULL;
-	return meeting ? meeting->generation : 0;
+	const struct pairing *pairing = end->qp->local_peer ? pairing_of(end->lane, end->peer->lane) : NULL;
+	return pairing ? pairing->generation : 0;
 }
 
 void answer_posted(struct endpoint *end, struct wr *wr)

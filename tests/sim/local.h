@@ -1,7 +1,7 @@
 /* Lanes that share memory: what a live holder of local/local.h does, in parts so small that whatever may come between
  * two of them does.
  *
- *   rings.c      two FIFOs and a heap, as each end of them sees them      meetings.c  who meets, and who is lost
+ *   rings.c      two FIFOs and a heap, as each end of them sees them      pairings.c  who meets, and who is lost
  *   turns.c      a lane's turn towards another, one part after the other  check_answers.c  answers after completions */
 #ifndef VB_TESTS_SIM_LOCAL_H
 #define VB_TESTS_SIM_LOCAL_H
@@ -64,7 +64,7 @@ struct copy {
 };
 
 struct side {
-	struct meeting *meeting;
+	struct pairing *pairing;
 	struct side *other;
 	struct lane *lane;
 	struct vb_local_peer *local_peer; /* NULL: has not met, or has forgotten */
@@ -82,7 +82,7 @@ struct side {
 	struct copy copy;
 };
 
-struct meeting {
+struct pairing {
 	struct side sides[2]; /* of a lane with itself: one */
 	unsigned side_count, generation;
 	struct way ways[2];
@@ -93,12 +93,12 @@ struct meeting {
 };
 
 extern struct local {
-	struct meeting *meetings;
+	struct pairing *pairings;
 	unsigned count;
 	uint64_t pulls, stale, together, mapped, losses, kills, descriptors, answers;
 } local;
 
-struct meeting *meeting_of(const struct lane *a, const struct lane *b); /* NULL: they never meet */
+struct pairing *pairing_of(const struct lane *a, const struct lane *b); /* NULL: they never meet */
 void side_wake(struct side *side, vb_time at);
 void side_let_go(struct side *side); /* what it copies */
 

@@ -141,7 +141,7 @@ struct wr {
 	uint64_t compare, swap_add;
 	bool uses_window; /* of the peer */
 	unsigned pool;    /* XRC: of the peer, whose SRQ the request names */
-	unsigned way;     /* 0: as packets; else by which meeting of the two lanes */
+	unsigned way;     /* 0: as packets; else by which pairing of the two lanes */
 	uint64_t heard;   /* the newest message of the peer that had been received */
 	vb_time posted_at;
 };
@@ -357,7 +357,7 @@ void local_hear_wishes(struct lane *lane);
 void local_answer_wish(struct side *side);
 void local_look(struct lane *lane, const struct side *but); /* it may have something to say to others */
 void local_let_go(struct host *host);                       /* before its lanes are called for anything else */
-/* meetings.c */
+/* pairings.c */
 void local_open(void);
 void local_close(void);
 void local_report(void);

@@ -133,7 +133,7 @@ static bool is_in_segment(const struct side *side, const struct vb_lent *lent)
 static bool is_mapped(const struct side *side)
 {
 	const struct vb_local_pull *pull = &side->copy.pull;
-	bool has_all = side->meeting->maps;
+	bool has_all = side->pairing->maps;
 	for (unsigned i = 0; i < pull->lent_count; i++) {
 		if (pull->lent[i].segment && !is_in_segment(side, &pull->lent[i]))
 			broken("%u bytes are said to lie in segment %u", pull->lent[i].length, pull->lent[i].segment);
@@ -155,8 +155,8 @@ static void begin_copy(struct side *side)
 	copy->is_on = true;
 	copy->has_proof = false;
 	copy->copied = 0;
-	copy->outcome = chance(side->meeting->fault_ppm)     ? VB_PULL_FAULT
-			: chance(side->meeting->refusal_ppm) ? VB_PULL_REFUSED
+	copy->outcome = chance(side->pairing->fault_ppm)     ? VB_PULL_FAULT
+			: chance(side->pairing->refusal_ppm) ? VB_PULL_REFUSED
 							     : VB_PULLED;
 	copy->is_mapped = is_mapped(side);
 	if (copy->is_mapped)
@@ -274,7 +274,7 @@ static bool holds_back(struct side *side)
 	} else if (!side->is_held) {
 		side->is_held = true;
 		side->held_until = after(
-			side->meeting->hold ? (vb_time)below((uint32_t)(side->meeting->hold / VB_NS)) * VB_NS : 0);
+			side->pairing->hold ? (vb_time)below((uint32_t)(side->pairing->hold / VB_NS)) * VB_NS : 0);
 	} else if (!vb_time_before(world.now, side->held_until)) {
 		side->is_held = false;
 	}
@@ -374,8 +374,8 @@ static bool has_work(const struct side *side)
 void local_look(struct lane *lane, const struct side *but)
 {
 	for (unsigned i = 0; i < local.count; i++)
-		for (unsigned k = 0; k < local.meetings[i].side_count; k++) {
-			struct side *side = &local.meetings[i].sides[k];
+		for (unsigned k = 0; k < local.pairings[i].side_count; k++) {
+			struct side *side = &local.pairings[i].sides[k];
 			if (side->lane == lane && side != but && side->is_met && has_work(side)) {
 				side->is_rung = true; /* it may be at the end of its turn */
 				side_wake(side, after((vb_time)below(200) * VB_NS));

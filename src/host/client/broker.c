@@ -125,7 +125,7 @@ static int64_t earlier(int64_t one_ms, int64_t other_ms)
 	return !one_ms || (other_ms && other_ms < one_ms) ? other_ms : one_ms;
 }
 
-/* Milliseconds until a slot, a port or a meeting that was refused is asked for again; -1: none was. */
+/* Milliseconds until a slot, a port or an introduction that was refused is asked for again; -1: none was. */
 static int next_try(const struct vb_broker *broker)
 {
 	int64_t at_ms = 0, now = vb_clock_ms();
@@ -138,9 +138,10 @@ static int next_try(const struct vb_broker *broker)
 		const struct vb_held_binding *held = vb_container_of(node, struct vb_held_binding, link);
 		at_ms = earlier(at_ms, held->is_said ? 0 : held->again_ms);
 	}
-	vb_list_for_each (node, &broker->meetings) {
-		const struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		at_ms = earlier(at_ms, meeting->is_said ? 0 : meeting->again_ms);
+	vb_list_for_each (node, &broker->introductions) {
+		const struct vb_broker_introduction *introduction =
+			vb_container_of(node, struct vb_broker_introduction, link);
+		at_ms = earlier(at_ms, introduction->is_said ? 0 : introduction->again_ms);
 	}
 	if (!at_ms)
 		return -1;
@@ -220,8 +221,8 @@ static void free_broker(struct vb_broker *broker)
 		free(vb_container_of(node, struct vb_held_slot, link));
 	for (struct vb_list *node; (node = vb_list_pop(&broker->bindings));)
 		free(vb_container_of(node, struct vb_held_binding, link));
-	for (struct vb_list *node; (node = vb_list_pop(&broker->meetings));)
-		free(vb_container_of(node, struct vb_broker_meeting, link));
+	for (struct vb_list *node; (node = vb_list_pop(&broker->introductions));)
+		free(vb_container_of(node, struct vb_broker_introduction, link));
 	for (struct vb_list *node; (node = vb_list_pop(&broker->posts));)
 		free(vb_container_of(node, struct vb_broker_post, link));
 	pthread_cond_destroy(&broker->answered);
@@ -260,7 +261,7 @@ static struct vb_broker *create(const struct vb_broker_config *config)
 	vb_list_init(&broker->slots);
 	vb_list_init(&broker->bindings);
 	vb_list_init(&broker->requests);
-	vb_list_init(&broker->meetings);
+	vb_list_init(&broker->introductions);
 	vb_list_init(&broker->posts);
 	pthread_mutex_init(&broker->mutex, NULL);
 	vb_clock_cond_init(&broker->answered);

@@ -24,9 +24,9 @@ enum vb_broker_notice_kind {
 	VB_BROKER_GONE,   /* both broker processes died; connected queue pairs go on */
 	VB_BROKER_BACK,   /* after GONE: the next one knows our slots, and steering is right */
 	VB_BROKER_CHANNEL, /* a slot's forwarder has been replaced: another channel is behind the slot's descriptor */
-	VB_BROKER_MEETING, /* with another process of this host: it has asked for one of our slots, or we for its */
-	VB_BROKER_ALONE,   /* answer to vb_broker_meet: there is no process that we could meet and have not met */
-	VB_BROKER_LOST,    /* the program closed one of our descriptors, and none is used any more. The last notice */
+	VB_BROKER_INTRODUCTION, /* with another process of this host: one of the two has asked for it */
+	VB_BROKER_ALONE,        /* answer to vb_broker_meet: there is no process that we could meet and have not met */
+	VB_BROKER_LOST,  /* the program closed one of our descriptors, and none is used any more. The last notice */
 	VB_BROKER_LATER, /* not the answer yet: the process is there, and one of the two does not read at the moment */
 	VB_BROKER_AWAITED, /* nor this: the process is there, and has not asked for us. We meet when it does */
 };
@@ -41,10 +41,10 @@ struct vb_broker_notice {
 	uint32_t receive_buffer; /* PEER: of its slots */
 	uint32_t length;         /* MAD: as received, padding included */
 	uint8_t mad[256];
-	uint8_t own_slot, slot;    /* MEETING, ALONE, LATER, AWAITED: ours, and the other's */
-	uint8_t side;              /* MEETING: 0 in the lower slot, 1 in the higher */
-	bool is_same_user;         /* MEETING: the broker sees both as one user's */
-	int socket, memory, pidfd; /* MEETING: hear() has to close them; pidfd is the other process's, or -1 */
+	uint8_t own_slot, slot;    /* INTRODUCTION, ALONE, LATER, AWAITED: ours, and the other's */
+	uint8_t side;              /* INTRODUCTION: 0 in the lower slot, 1 in the higher */
+	bool is_same_user;         /* INTRODUCTION: the broker sees both as one user's */
+	int socket, memory, pidfd; /* INTRODUCTION: hear() has to close them; pidfd is the other process's, or -1 */
 };
 
 /* Called by the broker's thread, with no mutex held; it may call all functions here that do not wait for an answer. */
@@ -97,11 +97,11 @@ bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, con
 bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, bool *is_verbena, uint32_t *receive_buffer);
 
 /* Asks to be introduced to the process that has slot at gid, if that is of this host; it may be this process. Both hear
- * of a MEETING of own_slot and slot, with a socket to the other and memory that both share, as soon as the other wants
- * it too: it asks for us, or is open. Waits for nothing. The question is remembered until a notice other than LATER and
- * AWAITED answers it, and counts once if it is asked twice meanwhile. A pair of slots that has met meets again after
- * both have parted. When a broker dies, the same slots may meet a second time: the second meeting is to be taken if the
- * socket of the first is at its end, and closed otherwise; the other process does the same.
+ * of an INTRODUCTION of own_slot and slot, with a socket to the other and memory that both share, as soon as the other
+ * wants it too: it asks for us, or is open. Waits for nothing. The question is remembered until a notice other than
+ * LATER and AWAITED answers it, and counts once if it is asked twice meanwhile. A pair of slots that has met meets
+ * again after both have parted. When a broker dies, the same slots may meet a second time: the second introduction is
+ * to be taken if the socket of the first is at its end, and closed otherwise; the other process does the same.
  *
  * The other process may be another user's. Before Linux 6.16 it may send descriptors by the socket, and to close such a
  * descriptor may take as long as that user likes: MSG_PEEK without room for them tells of them by MSG_CTRUNC, and then

@@ -174,7 +174,7 @@ static void take_peer(struct vb_broker *broker, const struct vb_message *message
 /* Of something that no thread waits for in a call. True: the user is to hear *notice. */
 static bool take_refusal(struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice)
 {
-	if (vb_broker_put_off_meeting(broker, refusal, notice))
+	if (vb_broker_put_off_introduction(broker, refusal, notice))
 		return true;
 	take_lost_port(broker, refusal);
 	return false;
@@ -209,8 +209,8 @@ bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, 
 	case VB_MESSAGE_RESTARTED:
 		vb_worker_forgot(broker);
 		return false;
-	case VB_MESSAGE_MEETING:
-		return vb_broker_take_meeting(broker, message, fds, notice);
+	case VB_MESSAGE_INTRODUCTION:
+		return vb_broker_take_introduction(broker, message, fds, notice);
 	case VB_MESSAGE_ALONE:
 		return vb_broker_take_alone(broker, message, notice);
 	case VB_MESSAGE_AWAITED:

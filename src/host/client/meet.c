@@ -1,5 +1,5 @@
 /* The processes of this host that threads of the program ask to meet. Each question is remembered until the broker has
- * answered it: by the meeting, which the other process may have asked for, too, or by saying that we are alone. */
+ * answered it: by the introduction, which the other process may have asked for, too, or by saying that we are alone. */
 #include "base/invariant.h"
 #include "host/client/state.h"
 
@@ -11,19 +11,21 @@
 #define PAUSE_FIRST_MS 5 /* before it is asked again: one of the two does not read at the moment */
 #define PAUSE_MAX_MS   500
 
-static void drop(struct vb_broker *broker, struct vb_broker_meeting *meeting)
+static void drop(struct vb_broker *broker, struct vb_broker_introduction *introduction)
 {
-	assert(broker->meeting_count > 0);
-	vb_list_remove(&meeting->link);
-	broker->meeting_count--;
-	free(meeting);
+	assert(broker->introduction_count > 0);
+	vb_list_remove(&introduction->link);
+	broker->introduction_count--;
+	free(introduction);
 }
 
 static bool is_asked(const struct vb_broker *broker, uint8_t own_slot, const struct vb_gid *gid, uint8_t slot)
 {
-	vb_list_for_each (node, &broker->meetings) {
-		const struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		if (meeting->own_slot == own_slot && meeting->slot == slot && vb_gid_equal(&meeting->gid, gid))
+	vb_list_for_each (node, &broker->introductions) {
+		const struct vb_broker_introduction *introduction =
+			vb_container_of(node, struct vb_broker_introduction, link);
+		if (introduction->own_slot == own_slot && introduction->slot == slot &&
+			vb_gid_equal(&introduction->gid, gid))
 			return true;
 	}
 	return false;
@@ -32,18 +34,18 @@ static bool is_asked(const struct vb_broker *broker, uint8_t own_slot, const str
 /* Beyond the most that there may be, the oldest makes room. */
 static void add(struct vb_broker *broker, uint8_t own_slot, const struct vb_gid *gid, uint8_t slot)
 {
-	struct vb_broker_meeting *meeting = malloc(sizeof(*meeting));
+	struct vb_broker_introduction *introduction = malloc(sizeof(*introduction));
 
-	if (!meeting)
+	if (!introduction)
 		return;
-	if (broker->meeting_count == VB_BROKER_MOST_MEETINGS)
-		drop(broker, vb_container_of(broker->meetings.next, struct vb_broker_meeting, link));
-	*meeting = (struct vb_broker_meeting){
+	if (broker->introduction_count == VB_BROKER_MOST_INTRODUCTIONS)
+		drop(broker, vb_container_of(broker->introductions.next, struct vb_broker_introduction, link));
+	*introduction = (struct vb_broker_introduction){
 		.own_slot = own_slot, .slot = slot, .gid = *gid, .pause_ms = PAUSE_FIRST_MS
 	};
-	vb_list_add_tail(&broker->meetings, &meeting->link);
-	broker->meeting_count++;
-	assert(broker->meeting_count <= VB_BROKER_MOST_MEETINGS);
+	vb_list_add_tail(&broker->introductions, &introduction->link);
+	broker->introduction_count++;
+	assert(broker->introduction_count <= VB_BROKER_MOST_INTRODUCTIONS);
 	broker->has_all = false;
 	vb_broker_hurry(broker);
 }
@@ -70,7 +72,7 @@ void vb_broker_open(struct vb_broker *broker, uint8_t own_slot, bool is_open)
 
 void vb_broker_part(struct vb_broker *broker, uint8_t own_slot, uint8_t slot)
 {
-	const struct vb_message part = { .kind = VB_MESSAGE_PART, .slot = own_slot, .meeting.slot = slot };
+	const struct vb_message part = { .kind = VB_MESSAGE_PART, .slot = own_slot, .introduction.slot = slot };
 
 	pthread_mutex_lock(&broker->mutex);
 	if (vb_broker_find_slot(broker, own_slot))
@@ -78,23 +80,25 @@ void vb_broker_part(struct vb_broker *broker, uint8_t own_slot, uint8_t slot)
 	pthread_mutex_unlock(&broker->mutex);
 }
 
-void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot)
+void vb_broker_forget_introductions(struct vb_broker *broker, uint8_t own_slot)
 {
-	vb_list_for_each_safe (node, &broker->meetings) {
-		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		if (meeting->own_slot == own_slot)
-			drop(broker, meeting);
+	vb_list_for_each_safe (node, &broker->introductions) {
+		struct vb_broker_introduction *introduction =
+			vb_container_of(node, struct vb_broker_introduction, link);
+		if (introduction->own_slot == own_slot)
+			drop(broker, introduction);
 	}
 }
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
-static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request)
+static struct vb_broker_introduction *find(struct vb_broker *broker, uint32_t request)
 {
-	vb_list_for_each (node, &broker->meetings) {
-		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		if (meeting->is_said && meeting->request == request)
-			return meeting;
+	vb_list_for_each (node, &broker->introductions) {
+		struct vb_broker_introduction *introduction =
+			vb_container_of(node, struct vb_broker_introduction, link);
+		if (introduction->is_said && introduction->request == request)
+			return introduction;
 	}
 	return NULL;
 }
@@ -102,21 +106,22 @@ static struct vb_broker_meeting *find(struct vb_broker *broker, uint32_t request
 /* Drops the question that the notice answers, and sets notice->gid to the address at which it was asked. */
 static void settle(struct vb_broker *broker, struct vb_broker_notice *notice)
 {
-	vb_list_for_each_safe (node, &broker->meetings) {
-		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		meeting->pause_ms = PAUSE_FIRST_MS; /* the broker goes on */
-		if (meeting->own_slot != notice->own_slot || meeting->slot != notice->slot)
+	vb_list_for_each_safe (node, &broker->introductions) {
+		struct vb_broker_introduction *introduction =
+			vb_container_of(node, struct vb_broker_introduction, link);
+		introduction->pause_ms = PAUSE_FIRST_MS; /* the broker goes on */
+		if (introduction->own_slot != notice->own_slot || introduction->slot != notice->slot)
 			continue;
-		notice->gid = meeting->gid;
-		drop(broker, meeting);
+		notice->gid = introduction->gid;
+		drop(broker, introduction);
 	}
 }
 
-bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
+bool vb_broker_take_introduction(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice)
 {
 	notice->own_slot = message->slot;
-	notice->slot = message->meeting.slot;
+	notice->slot = message->introduction.slot;
 	settle(broker, notice);
 	if (!broker->hear || !vb_broker_find_slot(broker, message->slot))
 		return false;
@@ -125,9 +130,9 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 		notice->error = -EMFILE;
 		return true;
 	}
-	notice->kind = VB_BROKER_MEETING;
-	notice->side = message->meeting.side;
-	notice->is_same_user = message->meeting.is_same_user;
+	notice->kind = VB_BROKER_INTRODUCTION;
+	notice->side = message->introduction.side;
+	notice->is_same_user = message->introduction.is_same_user;
 	notice->socket = fds[0];
 	notice->memory = fds[1];
 	notice->pidfd = fds[2];
@@ -139,56 +144,57 @@ bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *m
 
 bool vb_broker_take_alone(struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice)
 {
-	struct vb_broker_meeting *meeting = find(broker, message->request);
+	struct vb_broker_introduction *introduction = find(broker, message->request);
 
-	if (!meeting)
+	if (!introduction)
 		return false;
 	notice->kind = VB_BROKER_ALONE;
-	notice->own_slot = meeting->own_slot;
-	notice->slot = meeting->slot;
-	notice->gid = meeting->gid;
-	drop(broker, meeting);
+	notice->own_slot = introduction->own_slot;
+	notice->slot = introduction->slot;
+	notice->gid = introduction->gid;
+	drop(broker, introduction);
 	return true;
 }
 
 bool vb_broker_take_awaited(struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice)
 {
-	const struct vb_broker_meeting *meeting = find(broker, message->request);
+	const struct vb_broker_introduction *introduction = find(broker, message->request);
 
-	if (!meeting)
+	if (!introduction)
 		return false;
 	notice->kind = VB_BROKER_AWAITED;
-	notice->own_slot = meeting->own_slot;
-	notice->slot = meeting->slot;
+	notice->own_slot = introduction->own_slot;
+	notice->slot = introduction->slot;
 	return true;
 }
 
 void vb_broker_take_wanted(struct vb_broker *broker, const struct vb_message *message)
 {
-	vb_list_for_each (node, &broker->meetings) {
-		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		if (meeting->own_slot != message->slot || meeting->slot != message->meeting.slot)
+	vb_list_for_each (node, &broker->introductions) {
+		struct vb_broker_introduction *introduction =
+			vb_container_of(node, struct vb_broker_introduction, link);
+		if (introduction->own_slot != message->slot || introduction->slot != message->introduction.slot)
 			continue;
-		meeting->is_said = broker->has_all = false;
-		meeting->again_ms = 0;
+		introduction->is_said = broker->has_all = false;
+		introduction->again_ms = 0;
 	}
 	if (!broker->has_all)
 		vb_broker_hurry(broker);
 }
 
-bool vb_broker_put_off_meeting(
+bool vb_broker_put_off_introduction(
 	struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice)
 {
-	struct vb_broker_meeting *meeting = find(broker, refusal->request);
+	struct vb_broker_introduction *introduction = find(broker, refusal->request);
 
-	if (!meeting)
+	if (!introduction)
 		return false;
-	assert(meeting->pause_ms > 0);
-	meeting->is_said = broker->has_all = false;
-	meeting->again_ms = vb_clock_ms() + meeting->pause_ms;
-	meeting->pause_ms = meeting->pause_ms * 2 < PAUSE_MAX_MS ? meeting->pause_ms * 2 : PAUSE_MAX_MS;
+	assert(introduction->pause_ms > 0);
+	introduction->is_said = broker->has_all = false;
+	introduction->again_ms = vb_clock_ms() + introduction->pause_ms;
+	introduction->pause_ms = introduction->pause_ms * 2 < PAUSE_MAX_MS ? introduction->pause_ms * 2 : PAUSE_MAX_MS;
 	notice->kind = VB_BROKER_LATER;
-	notice->own_slot = meeting->own_slot;
-	notice->slot = meeting->slot;
+	notice->own_slot = introduction->own_slot;
+	notice->slot = introduction->slot;
 	return true;
 }

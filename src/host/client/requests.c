@@ -105,7 +105,7 @@ void vb_broker_release_slot(struct vb_broker *broker, const struct vb_slot *slot
 			vb_broker_post(broker, &release);
 		free(held);
 	}
-	vb_broker_forget_meetings(broker, slot->number);
+	vb_broker_forget_introductions(broker, slot->number);
 	pthread_mutex_unlock(&broker->mutex);
 }
 

@@ -45,7 +45,7 @@ static bool say_slot(struct vb_broker *broker, struct vb_held_slot *held)
 static bool say_open(struct vb_broker *broker, struct vb_held_slot *held)
 {
 	const struct vb_message open = {
-		.kind = VB_MESSAGE_OPEN, .slot = held->slot.number, .meeting.is_open = held->is_open
+		.kind = VB_MESSAGE_OPEN, .slot = held->slot.number, .introduction.is_open = held->is_open
 	};
 
 	if (held->is_adopted && !held->is_open_said)
@@ -125,23 +125,24 @@ static bool say_questions(struct vb_broker *broker)
 	return true;
 }
 
-static bool say_meeting(struct vb_broker *broker, struct vb_broker_meeting *meeting)
+static bool say_introduction(struct vb_broker *broker, struct vb_broker_introduction *introduction)
 {
-	struct vb_message meet = {
-		.kind = VB_MESSAGE_MEET, .slot = meeting->own_slot, .gid = meeting->gid, .meeting.slot = meeting->slot
-	};
+	struct vb_message meet = { .kind = VB_MESSAGE_MEET,
+		.slot = introduction->own_slot,
+		.gid = introduction->gid,
+		.introduction.slot = introduction->slot };
 
-	if (meeting->is_said || (meeting->again_ms && vb_clock_ms() < meeting->again_ms))
+	if (introduction->is_said || (introduction->again_ms && vb_clock_ms() < introduction->again_ms))
 		return true;
-	meet.request = meeting->request = ++broker->last_request;
-	meeting->is_said = say(broker, &meet, NULL);
-	return meeting->is_said;
+	meet.request = introduction->request = ++broker->last_request;
+	introduction->is_said = say(broker, &meet, NULL);
+	return introduction->is_said;
 }
 
-static bool say_meetings(struct vb_broker *broker)
+static bool say_introductions(struct vb_broker *broker)
 {
-	vb_list_for_each (node, &broker->meetings)
-		if (!say_meeting(broker, vb_container_of(node, struct vb_broker_meeting, link)))
+	vb_list_for_each (node, &broker->introductions)
+		if (!say_introduction(broker, vb_container_of(node, struct vb_broker_introduction, link)))
 			return false;
 	return true;
 }
@@ -168,7 +169,8 @@ static bool say_posts(struct vb_broker *broker)
 bool vb_broker_say_all(struct vb_broker *broker)
 {
 	if (!broker->has_all) {
-		if (!say_standing(broker) || !say_requests(broker) || !say_questions(broker) || !say_meetings(broker))
+		if (!say_standing(broker) || !say_requests(broker) || !say_questions(broker) ||
+			!say_introductions(broker))
 			return false;
 		broker->has_all = true;
 	}
@@ -222,10 +224,11 @@ void vb_worker_forgot(struct vb_broker *broker)
 		vb_container_of(node, struct vb_broker_request, link)->is_said = false;
 	for (unsigned i = 0; i < broker->question_count; i++)
 		broker->questions[i].is_said = broker->questions[i].is_answered;
-	vb_list_for_each (node, &broker->meetings) {
-		struct vb_broker_meeting *meeting = vb_container_of(node, struct vb_broker_meeting, link);
-		meeting->is_said = false;
-		meeting->again_ms = 0;
+	vb_list_for_each (node, &broker->introductions) {
+		struct vb_broker_introduction *introduction =
+			vb_container_of(node, struct vb_broker_introduction, link);
+		introduction->is_said = false;
+		introduction->again_ms = 0;
 	}
 	broker->has_all = false;
 }

@@ -36,8 +36,8 @@ void vb_held_slot_holds(const struct vb_held_slot *held)
 void vb_broker_holds(const struct vb_broker *broker)
 {
 	assert(broker->question_count <= VB_BROKER_MOST_QUESTIONS);
-	assert(broker->meeting_count <= VB_BROKER_MOST_MEETINGS);
-	assert(vb_list_empty(&broker->meetings) == (broker->meeting_count == 0));
+	assert(broker->introduction_count <= VB_BROKER_MOST_INTRODUCTIONS);
+	assert(vb_list_empty(&broker->introductions) == (broker->introduction_count == 0));
 	assert(vb_list_empty(&broker->posts) == (broker->post_count == 0));
 	assert(!broker->is_over || broker->fd < 0);
 	assert(!broker->is_over || broker->wake_fd < 0);

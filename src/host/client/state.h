@@ -10,7 +10,7 @@
  *   reap.c      the broker's end, which no other process would wait for
  *
  * Holds, whenever the mutex is free: all messages that are due have been sent, or the thread waits for room or for a
- * broker; and they are sent in order: slots, bindings, requests, questions, meetings, then MADs.
+ * broker; and they are sent in order: slots, bindings, requests, questions, introductions, then MADs.
  *
  * No system call that may wait is made with the mutex held. The thread alone reads and closes the connection; any
  * thread writes. */
@@ -26,8 +26,8 @@
 #include "host/connections.h"
 #include "host/protocol.h"
 
-#define VB_BROKER_MOST_QUESTIONS 256
-#define VB_BROKER_MOST_MEETINGS  1024
+#define VB_BROKER_MOST_QUESTIONS     256
+#define VB_BROKER_MOST_INTRODUCTIONS 1024
 
 struct vb_held_slot {
 	struct vb_list link;
@@ -67,7 +67,7 @@ struct vb_broker_question {
 };
 
 /* A process that we want to meet, and the broker has not answered. */
-struct vb_broker_meeting {
+struct vb_broker_introduction {
 	struct vb_list link;
 	uint8_t own_slot, slot;
 	struct vb_gid gid;
@@ -101,8 +101,8 @@ struct vb_broker {
 	bool has_all; /* the broker that is there knows all slots, bindings and questions */
 	bool is_back; /* and the user has been told of that broker */
 	uint32_t last_request, last_number;
-	struct vb_list slots, bindings, requests, meetings, posts;
-	unsigned post_count, question_count, meeting_count;
+	struct vb_list slots, bindings, requests, introductions, posts;
+	unsigned post_count, question_count, introduction_count;
 	struct vb_broker_question questions[VB_BROKER_MOST_QUESTIONS];
 	char why[VB_BROKER_WHY_SIZE]; /* there is no broker */
 	struct vb_random random;
@@ -141,18 +141,18 @@ bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, 
 /* ---- meet.c ------------------------------------------------------------------------------------------------------ */
 
 /* As vb_broker_take. */
-bool vb_broker_take_meeting(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
+bool vb_broker_take_introduction(struct vb_broker *broker, const struct vb_message *message, int fds[VB_MESSAGE_FDS],
 	struct vb_broker_notice *notice);
 bool vb_broker_take_alone(struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
-/* As vb_broker_take. The meeting stays asked for. */
+/* As vb_broker_take. The introduction stays asked for. */
 bool vb_broker_take_awaited(
 	struct vb_broker *broker, const struct vb_message *message, struct vb_broker_notice *notice);
 /* It is asked again, if it still stands. */
 void vb_broker_take_wanted(struct vb_broker *broker, const struct vb_message *message);
 /* It was refused for now. False: the refusal is another request's. */
-bool vb_broker_put_off_meeting(
+bool vb_broker_put_off_introduction(
 	struct vb_broker *broker, const struct vb_message *refusal, struct vb_broker_notice *notice);
 /* The slot is given back: it meets no process any more. */
-void vb_broker_forget_meetings(struct vb_broker *broker, uint8_t own_slot);
+void vb_broker_forget_introductions(struct vb_broker *broker, uint8_t own_slot);
 
 #endif

@@ -20,7 +20,7 @@ enum { LONG_MS = 5000, MANY = 3000 };
 static int listener = -1, client = -1; /* the broker's ends */
 static struct vb_broker *broker;
 static char why[256];
-static atomic_uint backs, peers, meetings, alones, laters;
+static atomic_uint backs, peers, introductions, alones, laters;
 static struct vb_broker_notice met, alone; /* the last of each */
 
 static double seconds(void)
@@ -36,9 +36,9 @@ static void hear(void *user, const struct vb_broker_notice *notice)
 		atomic_fetch_add(&backs, 1);
 	if (notice->kind == VB_BROKER_PEER)
 		atomic_fetch_add(&peers, 1);
-	if (notice->kind == VB_BROKER_MEETING) {
+	if (notice->kind == VB_BROKER_INTRODUCTION) {
 		met = *notice;
-		atomic_fetch_add(&meetings, 1);
+		atomic_fetch_add(&introductions, 1);
 	}
 	if (notice->kind == VB_BROKER_LATER) {
 		assert_int_equal(notice->own_slot, 7);
@@ -172,7 +172,7 @@ static int set_up(void **state)
 	int rc = -1;
 	atomic_store(&backs, 0);
 	atomic_store(&peers, 0);
-	atomic_store(&meetings, 0);
+	atomic_store(&introductions, 0);
 	atomic_store(&alones, 0);
 	atomic_store(&laters, 0);
 	binding = (struct vb_binding){ .port_space = 0x0106, .family = 99 };
@@ -428,7 +428,7 @@ static void disconnect__does_not_wait_for_a_broker_that_is_gone(void **state)
 	die();
 }
 
-/* ---- Meeting ----------------------------------------------------------------------------------------------------- */
+/* ---- Introduction ------------------------------------------------------------------------------------------------ */
 
 static const struct vb_gid here = { .raw = { [10] = 0xFF, [11] = 0xFF, 10, 0, 0, 1 } };
 
@@ -436,19 +436,20 @@ static const struct vb_gid here = { .raw = { [10] = 0xFF, [11] = 0xFF, 10, 0, 0,
 static int introduce(uint8_t to)
 {
 	int ends[2], pipes[2];
-	const struct vb_message meeting = {
-		.kind = VB_MESSAGE_MEETING, .slot = to, .meeting = { .slot = 9, .side = 1, .is_same_user = 1 }
+	const struct vb_message introduction = {
+		.kind = VB_MESSAGE_INTRODUCTION, .slot = to, .introduction = { .slot = 9, .side = 1, .is_same_user = 1 }
 	};
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-	assert_int_equal(vb_pass_send(client, &meeting, sizeof(meeting), (int[]){ ends[1], pipes[0] }, 2, 0), 0);
+	assert_int_equal(
+		vb_pass_send(client, &introduction, sizeof(introduction), (int[]){ ends[1], pipes[0] }, 2, 0), 0);
 	close(ends[1]);
 	close(pipes[0]);
 	close(pipes[1]);
 	return ends[0];
 }
 
-static void close_meeting(int socket)
+static void close_introduction(int socket)
 {
 	close(met.socket);
 	close(met.memory);
@@ -482,7 +483,7 @@ static void meet__is_asked_once_until_it_is_answered(void **state)
 	vb_broker_meet(broker, 7, &here, 9);
 	struct vb_message meet = hear_one(VB_MESSAGE_MEET);
 	assert_int_equal(meet.slot, 7);
-	assert_int_equal(meet.meeting.slot, 9);
+	assert_int_equal(meet.introduction.slot, 9);
 	assert_true(vb_gid_equal(&meet.gid, &here));
 	assert_says_nothing();
 	tell(VB_MESSAGE_ALONE, meet.request + 1000); /* nobody's */
@@ -510,12 +511,12 @@ static void meet__is_asked_again_of_who_forgot(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		hear_one(VB_MESSAGE_MEET);
 	int socket = introduce(7); /* the answer at both addresses */
-	await_notices(&meetings, 1);
-	close_meeting(socket);
+	await_notices(&introductions, 1);
+	close_introduction(socket);
 	die();
 	listen_as_broker();
 	welcome();
-	assert_int_equal(await(VB_MESSAGE_MEET).meeting.slot, 10);
+	assert_int_equal(await(VB_MESSAGE_MEET).introduction.slot, 10);
 	assert_says_nothing();
 }
 
@@ -530,7 +531,7 @@ static void meet__that_is_put_off_is_asked_again(void **state)
 	tell(VB_MESSAGE_RESTARTED, 0);
 	await(VB_MESSAGE_LISTEN);
 	assert_says_nothing();
-	assert_int_equal(atomic_load(&meetings), 0);
+	assert_int_equal(atomic_load(&introductions), 0);
 }
 
 static void meet__for_a_slot_that_is_given_back_is_forgotten(void **state)
@@ -546,10 +547,10 @@ static void meet__for_a_slot_that_is_given_back_is_forgotten(void **state)
 	assert_says_nothing();
 }
 
-static void meeting__is_the_hearers(void **state)
+static void introduction__is_the_hearers(void **state)
 {
 	int socket = introduce(7), byte = 1;
-	await_notices(&meetings, 1);
+	await_notices(&introductions, 1);
 	assert_int_equal(met.own_slot, 7);
 	assert_int_equal(met.slot, 9);
 	assert_int_equal(met.side, 1);
@@ -558,24 +559,24 @@ static void meeting__is_the_hearers(void **state)
 	assert_true(met.memory >= 0);
 	assert_int_equal(send(met.socket, &byte, 1, 0), 1);
 	assert_int_equal(recv(socket, &byte, 1, 0), 1);
-	close_meeting(socket);
+	close_introduction(socket);
 }
 
-static void meeting__of_a_slot_that_it_has_not_is_void(void **state)
+static void introduction__of_a_slot_that_it_has_not_is_void(void **state)
 {
 	int socket = introduce(8);
 	assert_true(is_at_its_end(socket));
-	assert_int_equal(atomic_load(&meetings), 0);
+	assert_int_equal(atomic_load(&introductions), 0);
 	close(socket);
 }
 
 /* A program that has no descriptor left keeps its broker. */
-static void meeting__that_a_process_has_no_descriptors_for_is_void(void **state)
+static void introduction__that_a_process_has_no_descriptors_for_is_void(void **state)
 {
 	struct rlimit before, none = { .rlim_max = 0 };
 	int ends[2], next = dup(client);
-	const struct vb_message meeting = {
-		.kind = VB_MESSAGE_MEETING, .slot = 7, .meeting = { .slot = 9, .side = 1, .is_same_user = 1 }
+	const struct vb_message introduction = {
+		.kind = VB_MESSAGE_INTRODUCTION, .slot = 7, .introduction = { .slot = 9, .side = 1, .is_same_user = 1 }
 	};
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	vb_broker_meet(broker, 7, &here, 9);
@@ -585,13 +586,14 @@ static void meeting__that_a_process_has_no_descriptors_for_is_void(void **state)
 	none.rlim_cur = (rlim_t)(next + 1);
 	none.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(vb_pass_send(client, &meeting, sizeof(meeting), (int[]){ ends[1], ends[1] }, 2, 0), 0);
+	assert_int_equal(
+		vb_pass_send(client, &introduction, sizeof(introduction), (int[]){ ends[1], ends[1] }, 2, 0), 0);
 	close(ends[1]);
 	assert_true(is_at_its_end(ends[0]));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	await_notices(&alones, 1); /* it may ask again when it likes */
 	assert_int_equal(alone.error, -EMFILE);
-	assert_int_equal(atomic_load(&meetings), 0);
+	assert_int_equal(atomic_load(&introductions), 0);
 	assert_says_nothing();
 	close(ends[0]);
 }
@@ -600,15 +602,15 @@ static void meeting__that_a_process_has_no_descriptors_for_is_void(void **state)
 
 size_t vb_shm_bytes(void); /* port/shm.h knows another struct vb_message */
 
-static void meeting__has_memory_for_the_rings(void **state)
+static void introduction__has_memory_for_the_rings(void **state)
 {
-	assert_true(VB_MEETING_BYTES >= vb_shm_bytes());
+	assert_true(VB_INTRODUCTION_BYTES >= vb_shm_bytes());
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(meeting__has_memory_for_the_rings),
+		cmocka_unit_test(introduction__has_memory_for_the_rings),
 		cmocka_unit_test(connect__that_is_refused_says_why),
 		cmocka_unit_test(disconnect__does_not_wait_for_a_broker_that_is_gone),
 		CONNECTED(post__waits_for_nobody),
@@ -618,9 +620,9 @@ int main(void)
 		CONNECTED(meet__is_asked_again_of_who_forgot),
 		CONNECTED(meet__that_is_put_off_is_asked_again),
 		CONNECTED(meet__for_a_slot_that_is_given_back_is_forgotten),
-		CONNECTED(meeting__is_the_hearers),
-		CONNECTED(meeting__of_a_slot_that_it_has_not_is_void),
-		CONNECTED(meeting__that_a_process_has_no_descriptors_for_is_void),
+		CONNECTED(introduction__is_the_hearers),
+		CONNECTED(introduction__of_a_slot_that_it_has_not_is_void),
+		CONNECTED(introduction__that_a_process_has_no_descriptors_for_is_void),
 		CONNECTED(worker__that_forgot_is_told_of_ports_though_it_reads_late),
 		CONNECTED(worker__that_forgot_is_told_who_accepts),
 		CONNECTED(worker__that_forgot_is_told_after_any_number_of_notices),

@@ -241,9 +241,9 @@ static pid_t child_unknown_to_libc(void)
 	return child;
 }
 
-/* ---- Meeting ----------------------------------------------------------------------------------------------------- */
+/* ---- Introduction ------------------------------------------------------------------------------------------------ */
 
-static void meeting__leads_to_requests_by_memory(void **state)
+static void introduction__leads_to_requests_by_memory(void **state)
 {
 	struct vb_descriptor seen;
 	struct vb_local_room room;
@@ -296,7 +296,7 @@ static void hears_nothing(const struct played_peer *who)
 }
 
 /* Nothing of our memory but a number to be read. */
-static void meeting__greets_with_a_riddle_alone(void **state)
+static void introduction__greets_with_a_riddle_alone(void **state)
 {
 	struct played_peer who;
 	struct saying said;
@@ -312,7 +312,7 @@ static void meeting__greets_with_a_riddle_alone(void **state)
 	part(&who);
 }
 
-static void meeting__reads_the_others_riddle_and_says_what_it_pulls(void **state)
+static void introduction__reads_the_others_riddle_and_says_what_it_pulls(void **state)
 {
 	struct played_peer who;
 	struct saying said;
@@ -334,7 +334,7 @@ static void meeting__reads_the_others_riddle_and_says_what_it_pulls(void **state
 	part(&who);
 }
 
-static void meeting__shows_its_memory_to_who_reads_the_riddle(void **state)
+static void introduction__shows_its_memory_to_who_reads_the_riddle(void **state)
 {
 	struct played_peer who;
 	struct saying said;
@@ -363,7 +363,7 @@ static void meeting__shows_its_memory_to_who_reads_the_riddle(void **state)
 }
 
 /* By its word alone nobody gets more of us: no epochs, no segment, nothing that is lent. */
-static void meeting__shows_nothing_to_who_says_that_it_reads_us(void **state)
+static void introduction__shows_nothing_to_who_says_that_it_reads_us(void **state)
 {
 	struct played_peer who;
 	struct saying said;
@@ -409,7 +409,7 @@ static uint8_t verdict_on(const struct saying *hello, bool is_same_user, int pid
 	return said.reason;
 }
 
-static void meeting__with_another_user_names_no_riddle(void **state)
+static void introduction__with_another_user_names_no_riddle(void **state)
 {
 	struct played_peer who;
 	struct saying said;
@@ -422,7 +422,7 @@ static void meeting__with_another_user_names_no_riddle(void **state)
 	part(&who);
 }
 
-static void meeting__pulls_from_nobody_of_another_user(void **state)
+static void introduction__pulls_from_nobody_of_another_user(void **state)
 {
 	NEEDS_NAMESPACE;
 	const struct saying hello = hello_of(device);
@@ -431,7 +431,7 @@ static void meeting__pulls_from_nobody_of_another_user(void **state)
 }
 
 /* It was of our user when it connected to the broker. */
-static void meeting__pulls_from_nobody_who_has_become_another_user(void **state)
+static void introduction__pulls_from_nobody_who_has_become_another_user(void **state)
 {
 	NEEDS_NAMESPACE;
 	if (geteuid() != 0)
@@ -445,7 +445,7 @@ static void meeting__pulls_from_nobody_who_has_become_another_user(void **state)
 }
 
 /* In a chroot of which /proc is no part. */
-static void meeting__without_proc_says_what_is_missing(void **state)
+static void introduction__without_proc_says_what_is_missing(void **state)
 {
 	int status;
 	if (geteuid() != 0)
@@ -468,7 +468,7 @@ static void meeting__without_proc_says_what_is_missing(void **state)
 }
 
 /* A process that may not look into another's memory could let us do it, and read from ours what we found. */
-static void meeting__pulls_from_nobody_but_who_was_introduced(void **state)
+static void introduction__pulls_from_nobody_but_who_was_introduced(void **state)
 {
 	NEEDS_NAMESPACE;
 	const struct saying hello = hello_of(device);
@@ -486,7 +486,7 @@ static enum vb_local_reason reason_of(void)
 }
 
 /* He may be stopped: to go over the wire would end in an error. */
-static void meeting__waits_for_a_greeting_as_long_as_it_lives(void **state)
+static void introduction__waits_for_a_greeting_as_long_as_it_lives(void **state)
 {
 	struct played_peer who;
 	struct vb_wc wc;
@@ -514,7 +514,7 @@ static void meeting__waits_for_a_greeting_as_long_as_it_lives(void **state)
 	part(&who);
 }
 
-static void meeting__of_who_leaves_without_a_word_says_so(void **state)
+static void introduction__of_who_leaves_without_a_word_says_so(void **state)
 {
 	struct played_peer who;
 
@@ -526,7 +526,7 @@ static void meeting__of_who_leaves_without_a_word_says_so(void **state)
 }
 
 /* A broker that dies between telling us and telling him leaves us with a socket at whose other end nobody is. */
-static void meeting__that_is_void_is_asked_for_again(void **state)
+static void introduction__that_is_void_is_asked_for_again(void **state)
 {
 	struct played_peer who;
 
@@ -552,7 +552,7 @@ static void meeting__that_is_void_is_asked_for_again(void **state)
 }
 
 /* He does not wait for what we say, which then is unread at his end: the kernel tells of that first. */
-static void meeting__of_who_refuses_and_leaves_says_why(void **state)
+static void introduction__of_who_refuses_and_leaves_says_why(void **state)
 {
 	struct played_peer who;
 
@@ -566,7 +566,7 @@ static void meeting__of_who_refuses_and_leaves_says_why(void **state)
 	assert_int_equal(reason_of(), VB_LOCAL_IS_FAULTY);
 }
 
-static void meeting__of_who_refuses_leaves_the_wire(void **state)
+static void introduction__of_who_refuses_leaves_the_wire(void **state)
 {
 	struct played_peer who;
 	struct vb_descriptor seen;
@@ -587,7 +587,7 @@ static void meeting__of_who_refuses_leaves_the_wire(void **state)
 }
 
 /* The second time is void while the first one lives. */
-static void meeting__twice_keeps_the_first(void **state)
+static void introduction__twice_keeps_the_first(void **state)
 {
 	struct played_peer first, second;
 	struct vb_descriptor seen;
@@ -604,7 +604,7 @@ static void meeting__twice_keeps_the_first(void **state)
 }
 
 /* Though a child of his has his end, and nobody has looked since. */
-static void meeting__replaces_a_dead_process(void **state)
+static void introduction__replaces_a_dead_process(void **state)
 {
 	struct played_peer first, second;
 	struct vb_descriptor seen;
@@ -681,7 +681,7 @@ static uint8_t answer_to_unusable(int file)
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING,
+	const struct vb_broker_notice notice = { .kind = VB_BROKER_INTRODUCTION,
 		.own_slot = host_lane->slot.number,
 		.slot = SLOT,
 		.side = 0,
@@ -708,7 +708,7 @@ static void introduction__that_cannot_be_taken_is_refused(void **state)
 }
 
 /* Not at once, over and over. */
-static void meeting__of_who_is_unable_is_not_asked_for_again(void **state)
+static void introduction__of_who_is_unable_is_not_asked_for_again(void **state)
 {
 	struct played_peer who;
 
@@ -804,7 +804,7 @@ static struct vb_host_peer *awaited(void)
 }
 
 /* The broker that said so may have died with the other's question: what another says of it counts from then on. */
-static void meeting__that_is_awaited_has_its_time_from_each_broker(void **state)
+static void introduction__that_is_awaited_has_its_time_from_each_broker(void **state)
 {
 	NEEDS_NAMESPACE;
 	const struct vb_broker_notice unwanted = {
@@ -1416,30 +1416,30 @@ static void meet__again_and_again_leaves_nothing_behind(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(meeting__leads_to_requests_by_memory),
-		TEST(meeting__greets_with_a_riddle_alone),
-		TEST(meeting__reads_the_others_riddle_and_says_what_it_pulls),
-		TEST(meeting__shows_its_memory_to_who_reads_the_riddle),
-		TEST(meeting__shows_nothing_to_who_says_that_it_reads_us),
-		TEST(meeting__with_another_user_names_no_riddle),
-		TEST(meeting__pulls_from_nobody_of_another_user),
-		TEST(meeting__pulls_from_nobody_who_has_become_another_user),
-		TEST(meeting__without_proc_says_what_is_missing),
-		TEST(meeting__pulls_from_nobody_but_who_was_introduced),
-		TEST(meeting__of_who_refuses_leaves_the_wire),
-		TEST(meeting__of_who_refuses_and_leaves_says_why),
-		TEST(meeting__that_is_void_is_asked_for_again),
-		TEST(meeting__waits_for_a_greeting_as_long_as_it_lives),
-		TEST(meeting__of_who_leaves_without_a_word_says_so),
-		TEST(meeting__twice_keeps_the_first),
-		TEST(meeting__replaces_a_dead_process),
+		TEST(introduction__leads_to_requests_by_memory),
+		TEST(introduction__greets_with_a_riddle_alone),
+		TEST(introduction__reads_the_others_riddle_and_says_what_it_pulls),
+		TEST(introduction__shows_its_memory_to_who_reads_the_riddle),
+		TEST(introduction__shows_nothing_to_who_says_that_it_reads_us),
+		TEST(introduction__with_another_user_names_no_riddle),
+		TEST(introduction__pulls_from_nobody_of_another_user),
+		TEST(introduction__pulls_from_nobody_who_has_become_another_user),
+		TEST(introduction__without_proc_says_what_is_missing),
+		TEST(introduction__pulls_from_nobody_but_who_was_introduced),
+		TEST(introduction__of_who_refuses_leaves_the_wire),
+		TEST(introduction__of_who_refuses_and_leaves_says_why),
+		TEST(introduction__that_is_void_is_asked_for_again),
+		TEST(introduction__waits_for_a_greeting_as_long_as_it_lives),
+		TEST(introduction__of_who_leaves_without_a_word_says_so),
+		TEST(introduction__twice_keeps_the_first),
+		TEST(introduction__replaces_a_dead_process),
 		TEST(introduction__that_no_qp_wants_is_not_taken),
 		TEST(introduction__is_for_nobody_when_the_last_datagram_qp_has_failed),
 		TEST(introduction__that_cannot_be_taken_is_refused),
-		TEST(meeting__of_who_is_unable_is_not_asked_for_again),
+		TEST(introduction__of_who_is_unable_is_not_asked_for_again),
 		TEST(introductions__have_a_share_of_the_descriptors),
 		TEST(introduction__for_a_connection_finds_room),
-		TEST(meeting__that_is_awaited_has_its_time_from_each_broker),
+		TEST(introduction__that_is_awaited_has_its_time_from_each_broker),
 		TEST(introduction__that_nobody_uses_is_let_go),
 		TEST(end__of_who_lets_go_is_no_death),
 		TEST(introduction__is_kept_for_a_connection_whose_address_went),

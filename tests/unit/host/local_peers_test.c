@@ -502,19 +502,19 @@ static void kill__at_any_instant_ends_all_that_is_under_way(void **state)
 	open_device();
 	kill_once();
 	sleep_ms(700);
-	unsigned fds = count_fds(), maps = count_maps("verbena-meeting");
+	unsigned fds = count_fds(), maps = count_maps("verbena-shared");
 	int64_t quickest = PATIENCE_MS;
 	for (int i = 0; i < kills; i++) {
 		const int64_t told_after = kill_once();
 		quickest = told_after < quickest ? told_after : quickest;
 	}
 	assert_true(quickest < TOLD_WITHIN);
-	for (int64_t until = now_ms() + PATIENCE_MS; count_fds() > fds || count_maps("verbena-meeting") > maps;) {
+	for (int64_t until = now_ms() + PATIENCE_MS; count_fds() > fds || count_maps("verbena-shared") > maps;) {
 		assert_true(now_ms() < until);
 		vb_device_drive(device, VB_ALL_LANES);
 	}
 	close_device();
-	assert_int_equal(count_maps("verbena-meeting"), 0);
+	assert_int_equal(count_maps("verbena-shared"), 0);
 }
 
 #define MESSAGES 3

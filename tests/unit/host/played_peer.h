@@ -43,7 +43,7 @@ static inline void introduce(
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
 	*who = (struct played_peer){ .slot = slot, .bell = ends[1], .pidfd = pidfd, .lent_bell = -1 };
 	assert_int_equal(vb_shm_open(memory, slot > own, &who->shm), 0);
-	const struct vb_broker_notice notice = { .kind = VB_BROKER_MEETING,
+	const struct vb_broker_notice notice = { .kind = VB_BROKER_INTRODUCTION,
 		.own_slot = own,
 		.slot = slot,
 		.side = own > slot,

@@ -37,7 +37,7 @@ static const struct report *order_about(unsigned client, enum order_kind kind, u
 	return &clients[client].last;
 }
 
-static void await_meeting(unsigned client, uint8_t slot)
+static void await_introduction(unsigned client, uint8_t slot)
 {
 	for (double until = seconds() + PATIENCE_S; order_about(client, ORDER_MET, slot)->rc; usleep(2000))
 		assert_true(seconds() < until);
@@ -64,7 +64,7 @@ static void check_talk(unsigned a, unsigned b)
 {
 	const unsigned two[2] = { a, b };
 	for (unsigned i = 0; i < 2; i++)
-		await_meeting(two[i], clients[two[!i]].last.slot);
+		await_introduction(two[i], clients[two[!i]].last.slot);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(order_about(two[i], ORDER_TELL, clients[two[!i]].last.slot)->rc, 0);
 	for (unsigned i = 0; i < 2; i++) {
@@ -96,7 +96,7 @@ static void check_all_talk(void)
 			check_talk(i, j);
 }
 
-void meeting__lets_two_clients_talk(void **state)
+void introduction__lets_two_clients_talk(void **state)
 {
 	pid_t parent, worker;
 	start_clients(2);
@@ -112,7 +112,7 @@ void meeting__lets_two_clients_talk(void **state)
 		assert_true(seconds() < until);
 }
 
-void meeting__of_all_with_all_at_once_comes_once_to_each(void **state)
+void introduction__of_all_with_all_at_once_comes_once_to_each(void **state)
 {
 	start_clients(12);
 	ask_all_of_all();
@@ -123,7 +123,7 @@ void meeting__of_all_with_all_at_once_comes_once_to_each(void **state)
 				assert_int_equal(order_about(i, ORDER_MET, clients[j].last.slot)->met.introductions, 1);
 }
 
-void meeting__asked_for_again_is_not_repeated(void **state)
+void introduction__asked_for_again_is_not_repeated(void **state)
 {
 	const struct vb_gid others[2] = { vb_gid_from_ipv4(127, 1, 2, 3), { .raw = { [15] = 1 } } };
 	start_clients(2);
@@ -142,7 +142,7 @@ void meeting__asked_for_again_is_not_repeated(void **state)
 		assert_int_equal(order_about(i, ORDER_MET, clients[!i].last.slot)->met.introductions, 1);
 }
 
-void meeting__with_nobody_is_answered(void **state)
+void introduction__with_nobody_is_answered(void **state)
 {
 	const struct vb_gid other_host = vb_gid_from_ipv4(192, 0, 2, 1);
 	start_clients(2);
@@ -177,7 +177,7 @@ static void bring_round(uint8_t wanted, uint8_t taken)
 	close(connection);
 }
 
-void meeting__of_a_slot_with_another_process_in_it_is_a_new_one(void **state)
+void introduction__of_a_slot_with_another_process_in_it_is_a_new_one(void **state)
 {
 	start_clients(2);
 	const uint8_t slot = clients[1].last.slot;
@@ -192,7 +192,7 @@ void meeting__of_a_slot_with_another_process_in_it_is_a_new_one(void **state)
 	}
 }
 
-void meeting__of_other_users_is_with_them_and_not_with_forwarders(void **state)
+void introduction__of_other_users_is_with_them_and_not_with_forwarders(void **state)
 {
 	if (!is_root())
 		skip();
@@ -236,7 +236,7 @@ static pid_t start_broker_without_files(bool for_good)
 }
 
 /* Memory counts as a file: the limit is raised, or nobody meets, and no worker ends by it. */
-void meeting__with_a_limit_of_file_sizes_kills_no_worker(void **state)
+void introduction__with_a_limit_of_file_sizes_kills_no_worker(void **state)
 {
 	pid_t parent, worker, same;
 	for (unsigned for_good = 0; for_good < 2; for_good++) {
@@ -259,7 +259,7 @@ void meeting__with_a_limit_of_file_sizes_kills_no_worker(void **state)
 /* ---- Deaths ------------------------------------------------------------------------------------------------------ */
 
 /* Whenever it dies, also between the two who are to hear: each pair meets in the end, and both keep the same one. */
-void meeting__survives_workers_that_die(void **state)
+void introduction__survives_workers_that_die(void **state)
 {
 	pid_t parent, worker;
 	for (unsigned round = 0; round < 8; round++) {
@@ -286,7 +286,7 @@ void meeting__survives_workers_that_die(void **state)
 	}
 }
 
-void meeting__survives_both_that_die(void **state)
+void introduction__survives_both_that_die(void **state)
 {
 	start_clients(4);
 	ask_and_wait(0, clients[1].last.slot);
@@ -323,7 +323,7 @@ static uint8_t get_another_slot(int connection, uint32_t request)
 	assert_int_equal(vb_message_send(connection, &get, NULL), 0);
 	struct vb_message slot = hear_any(connection);
 	assert_int_equal(slot.kind, VB_MESSAGE_SLOT);
-	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = slot.slot, .meeting.is_open = true };
+	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = slot.slot, .introduction.is_open = true };
 	assert_int_equal(vb_message_send(connection, &open, NULL), 0);
 	return slot.slot;
 }
@@ -331,13 +331,13 @@ static uint8_t get_another_slot(int connection, uint32_t request)
 static int say_meet(int connection, uint8_t own, uint8_t slot)
 {
 	const struct vb_message meet = {
-		.kind = VB_MESSAGE_MEET, .request = 77, .slot = own, .gid = loopback(), .meeting.slot = slot
+		.kind = VB_MESSAGE_MEET, .request = 77, .slot = own, .gid = loopback(), .introduction.slot = slot
 	};
 	return vb_message_send(connection, &meet, NULL);
 }
 
 /* A process with several lanes is several local peers to itself. */
-void meeting__of_two_slots_of_one_process_tells_it_of_both(void **state)
+void introduction__of_two_slots_of_one_process_tells_it_of_both(void **state)
 {
 	start_clients(1);
 	int connection = connect_raw(), socket;
@@ -346,11 +346,11 @@ void meeting__of_two_slots_of_one_process_tells_it_of_both(void **state)
 	slots[1] = get_another_slot(connection, 2);
 	assert_int_equal(say_meet(connection, slots[0], slots[1]), 0);
 	for (unsigned i = 0; i < 2; i++) { /* the asker is told last */
-		struct vb_message meeting = hear_any(connection);
-		assert_int_equal(meeting.kind, VB_MESSAGE_MEETING);
-		assert_int_equal(meeting.slot, slots[!i]);
-		assert_int_equal(meeting.meeting.slot, slots[i]);
-		assert_int_equal(meeting.meeting.side, slots[!i] > slots[i]);
+		struct vb_message introduction = hear_any(connection);
+		assert_int_equal(introduction.kind, VB_MESSAGE_INTRODUCTION);
+		assert_int_equal(introduction.slot, slots[!i]);
+		assert_int_equal(introduction.introduction.slot, slots[i]);
+		assert_int_equal(introduction.introduction.side, slots[!i] > slots[i]);
 	}
 	assert_int_equal(say_meet(connection, slots[1], slots[0]), 0);
 	assert_int_equal(hear_any(connection).kind, VB_MESSAGE_ALONE); /* they have met */
@@ -365,7 +365,7 @@ static int meet(int connection, uint8_t own, uint8_t slot)
 	return answer.kind == VB_MESSAGE_REFUSED ? -answer.error : answer.kind;
 }
 
-void meeting__is_asked_for_by_a_slots_own_process_alone(void **state)
+void introduction__is_asked_for_by_a_slots_own_process_alone(void **state)
 {
 	start_clients(2);
 	int socket, connection = connect_raw();
@@ -376,7 +376,7 @@ void meeting__is_asked_for_by_a_slots_own_process_alone(void **state)
 	assert_int_equal(meet(connection, one, two), VB_MESSAGE_ALONE);
 	assert_int_equal(meet(connection, 255, two), VB_MESSAGE_ALONE);
 	assert_int_equal(meet(connection, own, own), VB_MESSAGE_ALONE);
-	assert_int_equal(meet(connection, own, two), VB_MESSAGE_MEETING);
+	assert_int_equal(meet(connection, own, two), VB_MESSAGE_INTRODUCTION);
 	assert_int_equal(meet(connection, own, two), VB_MESSAGE_ALONE);
 	assert_int_equal(order_about(0, ORDER_MET, two)->met.introductions, 0);
 	assert_int_equal(order_about(1, ORDER_MET, one)->met.introductions, 0);
@@ -386,7 +386,7 @@ void meeting__is_asked_for_by_a_slots_own_process_alone(void **state)
 }
 
 /* A slot that is carried goes to another connection of its process when that comes for it. */
-void meeting__of_a_slot_that_comes_by_another_connection_is_a_new_one(void **state)
+void introduction__of_a_slot_that_comes_by_another_connection_is_a_new_one(void **state)
 {
 	if (!is_root())
 		skip();
@@ -394,17 +394,17 @@ void meeting__of_a_slot_that_comes_by_another_connection_is_a_new_one(void **sta
 	int channel, connections[2] = { connect_as(1001), connect_as(1001) };
 	const uint8_t own = get_slot(connections[0], &channel);
 	const struct vb_message adopt = { .kind = VB_MESSAGE_ADOPT, .request = 3, .slot = own };
-	assert_int_equal(meet(connections[0], own, clients[0].last.slot), VB_MESSAGE_MEETING);
+	assert_int_equal(meet(connections[0], own, clients[0].last.slot), VB_MESSAGE_INTRODUCTION);
 	assert_int_equal(vb_message_send(connections[1], &adopt, NULL), 0);
 	assert_int_equal(hear_any(connections[1]).kind, VB_MESSAGE_ADOPTED);
 	assert_int_equal(meet(connections[0], own, clients[0].last.slot), VB_MESSAGE_ALONE);
-	assert_int_equal(meet(connections[1], own, clients[0].last.slot), VB_MESSAGE_MEETING);
+	assert_int_equal(meet(connections[1], own, clients[0].last.slot), VB_MESSAGE_INTRODUCTION);
 	for (unsigned i = 0; i < 2; i++)
 		close(connections[i]);
 	close(channel);
 }
 
-void meeting__flood_of_questions_holds_up_nobody(void **state)
+void introduction__flood_of_questions_holds_up_nobody(void **state)
 {
 	enum { QUESTIONS = 100000 };
 	pid_t parent, worker;
@@ -413,13 +413,13 @@ void meeting__flood_of_questions_holds_up_nobody(void **state)
 	int socket, connection = connect_raw(), honest = connect_raw();
 	const uint8_t own = get_slot(connection, &socket);
 	assert_welcome(honest);
-	unsigned before = count_descriptors(worker), said = 0, heard = 0, meetings = 0;
+	unsigned before = count_descriptors(worker), said = 0, heard = 0, introductions = 0;
 	double begin = seconds(), longest = 0;
 	while (heard < QUESTIONS) {
 		struct pollfd wait = { .fd = connection, .events = POLLIN | (said < QUESTIONS ? POLLOUT : 0) };
 		assert_true(poll(&wait, 1, PATIENCE_S * 1000) > 0);
 		for (; wait.revents & POLLIN && poll(&wait, 1, 0) > 0 && wait.revents & POLLIN; heard++)
-			meetings += hear_any(connection).kind == VB_MESSAGE_MEETING;
+			introductions += hear_any(connection).kind == VB_MESSAGE_INTRODUCTION;
 		for (; said < QUESTIONS && said - heard < 900; said++)
 			if (say_meet(connection, own, (uint8_t)(said % 256)))
 				break;
@@ -432,7 +432,7 @@ void meeting__flood_of_questions_holds_up_nobody(void **state)
 	const double took = seconds() - begin;
 	print_message(
 		"%d questions: %.2f s, an honest client waited %.0f ms at most\n", QUESTIONS, took, longest * 1e3);
-	assert_int_equal(meetings, 2);
+	assert_int_equal(introductions, 2);
 	assert_true(longest < 0.5 || longest < took / 8);
 	await_descriptors(worker, before);
 	for (unsigned i = 0; i < 2; i++)
@@ -444,7 +444,7 @@ void meeting__flood_of_questions_holds_up_nobody(void **state)
 	close(socket);
 }
 
-void meeting__flood_that_is_not_read_ends_who_asks(void **state)
+void introduction__flood_that_is_not_read_ends_who_asks(void **state)
 {
 	pid_t parent, worker;
 	start_clients(2);
@@ -462,7 +462,7 @@ void meeting__flood_that_is_not_read_ends_who_asks(void **state)
 }
 
 /* Who comes by ever new slots fills nobody's connection, and takes none of the broker's descriptors. */
-void meeting__who_does_not_read_is_introduced_to_a_few(void **state)
+void introduction__who_does_not_read_is_introduced_to_a_few(void **state)
 {
 	enum { TRIES = 200, MOST = 64 };
 	pid_t parent, worker;
@@ -470,13 +470,13 @@ void meeting__who_does_not_read_is_introduced_to_a_few(void **state)
 	find_both(&parent, &worker);
 	int sockets[2], deaf = connect_raw(), hostile = connect_raw();
 	const uint8_t victim = get_slot(deaf, &sockets[0]);
-	unsigned before = 0, meetings = 0, put_off = 0;
+	unsigned before = 0, introductions = 0, put_off = 0;
 	for (unsigned i = 0; i < TRIES; i++) {
 		const uint8_t slot = get_slot(hostile, &sockets[1]);
 		const struct vb_message release = { .kind = VB_MESSAGE_RELEASE_SLOT, .slot = slot };
 		int answer = meet(hostile, slot, victim);
-		assert_true(answer == VB_MESSAGE_MEETING || answer == -EAGAIN);
-		meetings += answer == VB_MESSAGE_MEETING;
+		assert_true(answer == VB_MESSAGE_INTRODUCTION || answer == -EAGAIN);
+		introductions += answer == VB_MESSAGE_INTRODUCTION;
 		put_off += answer == -EAGAIN;
 		assert_int_equal(vb_message_send(hostile, &release, NULL), 0);
 		close(sockets[1]);
@@ -485,12 +485,12 @@ void meeting__who_does_not_read_is_introduced_to_a_few(void **state)
 			before = count_descriptors(worker);
 		}
 	}
-	print_message("introduced %u times, put off %u times\n", meetings, put_off);
-	assert_in_range(meetings, 1, MOST);
+	print_message("introduced %u times, put off %u times\n", introductions, put_off);
+	assert_in_range(introductions, 1, MOST);
 	await_descriptors(worker, before);
-	for (unsigned i = 0; i < meetings; i++)
-		assert_int_equal(hear_any(deaf).kind, VB_MESSAGE_MEETING);
-	assert_int_equal(meet(deaf, victim, clients[0].last.slot), VB_MESSAGE_MEETING); /* now that it reads */
+	for (unsigned i = 0; i < introductions; i++)
+		assert_int_equal(hear_any(deaf).kind, VB_MESSAGE_INTRODUCTION);
+	assert_int_equal(meet(deaf, victim, clients[0].last.slot), VB_MESSAGE_INTRODUCTION); /* now that it reads */
 	close(deaf);
 	close(hostile);
 	close(sockets[0]);

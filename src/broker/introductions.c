@@ -32,7 +32,7 @@
 #define SO_PASSRIGHTS 83
 #endif
 
-#define NAME               "verbena-meeting"
+#define NAME               "verbena-shared"
 #define UNHEARD_MOST       64 /* unread introductions of one client; fewer if there are few descriptors */
 #define PAUSE_FIRST_MS     10 /* between two introductions of the same two, doubled each time */
 #define PAUSE_MAX_MS       4000
@@ -61,7 +61,7 @@ static void forget(table of, uint8_t slot)
 		note(of, (uint8_t)other, slot, false);
 }
 
-static void note_meeting(struct worker *worker, uint8_t a, uint8_t b)
+static void note_introduction(struct worker *worker, uint8_t a, uint8_t b)
 {
 	assert(!has(worker->has_met, a, b) && !has(worker->has_met, b, a));
 	note(worker->has_met, a, b, true);
@@ -72,7 +72,7 @@ static void note_meeting(struct worker *worker, uint8_t a, uint8_t b)
 
 /* A process that leaves and returns at once, perhaps on purpose, costs the other a handshake each time; hence the
  * pause. */
-static struct meeting_pause *pause_of(struct worker *worker, uint8_t a, uint8_t b)
+static struct introduction_pause *pause_of(struct worker *worker, uint8_t a, uint8_t b)
 {
 	return a < b ? &worker->pauses[a][b] : &worker->pauses[b][a];
 }
@@ -91,7 +91,7 @@ static int user_of(const struct worker *worker, uint8_t slot)
 static void tell_wanted(struct worker *worker, uint8_t slot, uint8_t other)
 {
 	const int user = user_of(worker, slot);
-	const struct vb_message wanted = { .kind = VB_MESSAGE_WANTED, .slot = slot, .meeting.slot = other };
+	const struct vb_message wanted = { .kind = VB_MESSAGE_WANTED, .slot = slot, .introduction.slot = other };
 	if (user >= 0 && has(worker->awaits, slot, other))
 		worker_say(worker, (unsigned)user, &wanted, NULL);
 }
@@ -103,30 +103,30 @@ static void tell_who_awaited(struct worker *worker, uint8_t slot)
 		tell_wanted(worker, (uint8_t)other, slot);
 }
 
-void worker_forget_meetings(struct worker *worker, uint8_t slot)
+void worker_forget_introductions(struct worker *worker, uint8_t slot)
 {
 	tell_who_awaited(worker, slot);
 	forget(worker->has_met, slot);
 	forget(worker->awaits, slot);
 	for (unsigned other = 0; other < REGISTRY_SLOTS; other++)
-		*pause_of(worker, slot, (uint8_t)other) = (struct meeting_pause){ 0 };
+		*pause_of(worker, slot, (uint8_t)other) = (struct introduction_pause){ 0 };
 	worker->is_open[slot] = false;
 }
 
 /* ---- What they get ----------------------------------------------------------------------------------------------- */
 
-struct meeting {
+struct introduction {
 	int ends[2], memory;
 	bool is_of_one_user;
 };
 
-static void end_meeting(const struct meeting *meeting)
+static void end_introduction(const struct introduction *introduction)
 {
-	assert(meeting->ends[0] >= 0 && meeting->ends[1] >= 0);
-	close(meeting->ends[0]);
-	close(meeting->ends[1]);
-	if (meeting->memory >= 0)
-		close(meeting->memory);
+	assert(introduction->ends[0] >= 0 && introduction->ends[1] >= 0);
+	close(introduction->ends[0]);
+	close(introduction->ends[1]);
+	if (introduction->memory >= 0)
+		close(introduction->memory);
 }
 
 /* Shared memory of a sealed size, so that neither can shrink it under the other. */
@@ -137,7 +137,7 @@ static int create_memory(void)
 		fd = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, VB_MEETING_BYTES) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+	if (ftruncate(fd, VB_INTRODUCTION_BYTES) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		int error = errno;
 		close(fd);
 		return -error;
@@ -147,18 +147,18 @@ static int create_memory(void)
 
 /* Neither may pass the other descriptors, which can be slow to close, before the other allows it. Kernels before 6.16
  * cannot forbid it. */
-static int begin_meeting(struct meeting *meeting)
+static int begin_introduction(struct introduction *introduction)
 {
 	const int none = 0;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, meeting->ends))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, introduction->ends))
 		return -errno;
 	for (unsigned i = 0; i < 2; i++)
-		setsockopt(meeting->ends[i], SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
-	meeting->memory = create_memory();
-	if (meeting->memory >= 0)
+		setsockopt(introduction->ends[i], SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+	introduction->memory = create_memory();
+	if (introduction->memory >= 0)
 		return 0;
-	end_meeting(meeting);
-	return meeting->memory;
+	end_introduction(introduction);
+	return introduction->memory;
 }
 
 /* ---- Introducing ------------------------------------------------------------------------------------------------- */
@@ -185,17 +185,17 @@ static bool is_listening(struct worker *worker, unsigned client)
 }
 
 /* Introduces the user of `other` to the user of slot. */
-static int tell(struct worker *worker, const struct meeting *meeting, uint8_t slot, uint8_t other)
+static int tell(struct worker *worker, const struct introduction *introduction, uint8_t slot, uint8_t other)
 {
-	assert(meeting->memory >= 0);
+	assert(introduction->memory >= 0);
 	assert(worker->registry->slots[slot].user >= 0);
 	const unsigned client = (unsigned)worker->registry->slots[slot].user;
 	const struct client *who = &worker->registry->clients[worker->registry->slots[other].user];
 	const uint8_t side = slot > other;
-	const int fds[VB_MESSAGE_FDS] = { meeting->ends[side], meeting->memory, who->pidfd };
-	const struct vb_message message = { .kind = VB_MESSAGE_MEETING,
+	const int fds[VB_MESSAGE_FDS] = { introduction->ends[side], introduction->memory, who->pidfd };
+	const struct vb_message message = { .kind = VB_MESSAGE_INTRODUCTION,
 		.slot = slot,
-		.meeting = { .slot = other, .side = side, .is_same_user = meeting->is_of_one_user } };
+		.introduction = { .slot = other, .side = side, .is_same_user = introduction->is_of_one_user } };
 	int rc = vb_pass_send(worker->registry->clients[client].connection, &message, sizeof(message), fds,
 		who->pidfd >= 0 ? 3 : 2, MSG_DONTWAIT);
 	if (rc == 0)
@@ -205,13 +205,13 @@ static int tell(struct worker *worker, const struct meeting *meeting, uint8_t sl
 
 static bool is_paused(struct worker *worker, uint8_t a, uint8_t b)
 {
-	const struct meeting_pause *pause = pause_of(worker, a, b);
+	const struct introduction_pause *pause = pause_of(worker, a, b);
 	return pause->ms && (uint32_t)vb_clock_ms() - pause->since < pause->ms;
 }
 
 static void begin_pause(struct worker *worker, uint8_t a, uint8_t b)
 {
-	struct meeting_pause *pause = pause_of(worker, a, b);
+	struct introduction_pause *pause = pause_of(worker, a, b);
 	const uint32_t now = (uint32_t)vb_clock_ms();
 	if (now - pause->since >= PAUSE_FORGOTTEN_MS || pause->ms == 0)
 		pause->ms = PAUSE_FIRST_MS;
@@ -224,39 +224,39 @@ static void begin_pause(struct worker *worker, uint8_t a, uint8_t b)
 /* 0; -EAGAIN: not now; another -errno: sockets or memory could not be made. */
 static int introduce(struct worker *worker, uint8_t asker, uint8_t other)
 {
-	struct meeting meeting;
+	struct introduction introduction;
 	assert(asker != other);
 	if (is_paused(worker, asker, other) || !is_listening(worker, (unsigned)worker->registry->slots[asker].user) ||
 		!is_listening(worker, (unsigned)worker->registry->slots[other].user))
 		return -EAGAIN;
-	int rc = begin_meeting(&meeting);
+	int rc = begin_introduction(&introduction);
 	if (rc)
 		return rc == -EAGAIN ? -ENOMEM : rc;
-	meeting.is_of_one_user = worker_are_of_one_user(
+	introduction.is_of_one_user = worker_are_of_one_user(
 		worker, (unsigned)worker->registry->slots[asker].user, (unsigned)worker->registry->slots[other].user);
-	bool is_told = tell(worker, &meeting, other, asker) == 0;
+	bool is_told = tell(worker, &introduction, other, asker) == 0;
 	if (is_told) {
 		begin_pause(worker, asker, other); /* even if the asker cannot be told */
-		is_told = tell(worker, &meeting, asker, other) == 0;
+		is_told = tell(worker, &introduction, asker, other) == 0;
 	}
-	end_meeting(&meeting);
+	end_introduction(&introduction);
 	if (is_told)
-		note_meeting(worker, asker, other);
+		note_introduction(worker, asker, other);
 	return is_told ? 0 : -EAGAIN;
 }
 
 static bool may_meet(const struct worker *worker, unsigned client, const struct vb_message *message)
 {
-	int user = user_of(worker, message->meeting.slot);
-	return user_of(worker, message->slot) == (int)client && user >= 0 && message->meeting.slot != message->slot &&
-	       addresses_interface(&message->gid, vb_clock_ms());
+	int user = user_of(worker, message->introduction.slot);
+	return user_of(worker, message->slot) == (int)client && user >= 0 &&
+	       message->introduction.slot != message->slot && addresses_interface(&message->gid, vb_clock_ms());
 }
 
 /* True while clients that survived the last broker may still announce their slots. */
 static bool may_still_come(const struct worker *worker, const struct vb_message *message)
 {
 	return worker_is_before(worker->knows_ports_at) &&
-	       (user_of(worker, message->slot) < 0 || user_of(worker, message->meeting.slot) < 0) &&
+	       (user_of(worker, message->slot) < 0 || user_of(worker, message->introduction.slot) < 0) &&
 	       addresses_interface(&message->gid, vb_clock_ms());
 }
 
@@ -272,13 +272,13 @@ static void answer(struct worker *worker, unsigned client, const struct vb_messa
 		.request = message->request,
 		.slot = message->slot,
 		.gid = message->gid,
-		.meeting.slot = message->meeting.slot };
+		.introduction.slot = message->introduction.slot };
 	worker_say(worker, client, &said, NULL);
 }
 
 void worker_meet(struct worker *worker, unsigned client, const struct vb_message *message)
 {
-	const uint8_t slot = message->slot, other = message->meeting.slot;
+	const uint8_t slot = message->slot, other = message->introduction.slot;
 	int rc = -ENOENT;
 	if (may_meet(worker, client, message)) {
 		note(worker->awaits, slot, other, !has(worker->has_met, slot, other));
@@ -291,7 +291,7 @@ void worker_meet(struct worker *worker, unsigned client, const struct vb_message
 	assert(rc != -EINPROGRESS || has(worker->awaits, slot, other));
 	if (rc == -EAGAIN) { /* the asker asks again by itself */
 		note(worker->awaits, slot, other, false);
-		worker_refuse(worker, client, message->request, -rc, "meeting slot %u: %s", other, strerror(-rc));
+		worker_refuse(worker, client, message->request, -rc, "introduction slot %u: %s", other, strerror(-rc));
 	} else if (rc) {
 		answer(worker, client, message, rc == -EINPROGRESS ? VB_MESSAGE_AWAITED : VB_MESSAGE_ALONE);
 	}
@@ -310,8 +310,8 @@ void worker_open(struct worker *worker, unsigned client, const struct vb_message
 {
 	if (user_of(worker, message->slot) != (int)client)
 		return;
-	worker->is_open[message->slot] = message->meeting.is_open;
-	for (unsigned slot = 1; message->meeting.is_open && slot <= VB_SLOT_MAX; slot++)
+	worker->is_open[message->slot] = message->introduction.is_open;
+	for (unsigned slot = 1; message->introduction.is_open && slot <= VB_SLOT_MAX; slot++)
 		if (has(worker->awaits, (uint8_t)slot, message->slot))
 			tell_who_awaits(worker, (uint8_t)slot, message->slot);
 }
@@ -320,8 +320,8 @@ void worker_let_part(struct worker *worker, unsigned client, const struct vb_mes
 {
 	if (user_of(worker, message->slot) != (int)client)
 		return;
-	note(worker->has_met, message->slot, message->meeting.slot, false);
-	if (wants(worker, message->slot, message->meeting.slot) &&
-		has(worker->awaits, message->meeting.slot, message->slot))
-		tell_who_awaits(worker, message->meeting.slot, message->slot);
+	note(worker->has_met, message->slot, message->introduction.slot, false);
+	if (wants(worker, message->slot, message->introduction.slot) &&
+		has(worker->awaits, message->introduction.slot, message->slot))
+		tell_who_awaits(worker, message->introduction.slot, message->slot);
 }

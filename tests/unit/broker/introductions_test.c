@@ -115,7 +115,7 @@ static void meet(int client)
 		.request = 5,
 		.slot = client == ASKER ? ASKERS_SLOT : OTHERS_SLOT,
 		.gid = here,
-		.meeting.slot = client == ASKER ? OTHERS_SLOT : ASKERS_SLOT };
+		.introduction.slot = client == ASKER ? OTHERS_SLOT : ASKERS_SLOT };
 	worker_meet(&worker, (unsigned)client, &message);
 }
 
@@ -123,7 +123,7 @@ static void assert_hears(int client, uint16_t kind, int error)
 {
 	const struct heard heard = hear(client);
 	assert_int_equal(heard.message.kind, kind);
-	if (kind != VB_MESSAGE_MEETING && kind != 0)
+	if (kind != VB_MESSAGE_INTRODUCTION && kind != 0)
 		assert_int_equal(heard.message.request, 5);
 	assert_int_equal(heard.message.error, error);
 	forget(&heard);
@@ -157,16 +157,16 @@ static void assert_both_meet(void)
 {
 	struct heard asker = hear(ASKER), other = hear(OTHER);
 	char byte = 'x';
-	assert_int_equal(asker.message.kind, VB_MESSAGE_MEETING);
-	assert_int_equal(other.message.kind, VB_MESSAGE_MEETING);
+	assert_int_equal(asker.message.kind, VB_MESSAGE_INTRODUCTION);
+	assert_int_equal(other.message.kind, VB_MESSAGE_INTRODUCTION);
 	assert_int_equal(asker.message.slot, ASKERS_SLOT);
-	assert_int_equal(asker.message.meeting.slot, OTHERS_SLOT);
-	assert_int_equal(asker.message.meeting.is_same_user, are_of_one_user);
-	assert_int_equal(asker.message.meeting.side, 1);
+	assert_int_equal(asker.message.introduction.slot, OTHERS_SLOT);
+	assert_int_equal(asker.message.introduction.is_same_user, are_of_one_user);
+	assert_int_equal(asker.message.introduction.side, 1);
 	assert_int_equal(other.message.slot, OTHERS_SLOT);
-	assert_int_equal(other.message.meeting.slot, ASKERS_SLOT);
-	assert_int_equal(other.message.meeting.is_same_user, are_of_one_user);
-	assert_int_equal(other.message.meeting.side, 0);
+	assert_int_equal(other.message.introduction.slot, ASKERS_SLOT);
+	assert_int_equal(other.message.introduction.is_same_user, are_of_one_user);
+	assert_int_equal(other.message.introduction.side, 0);
 	assert_int_equal(send(asker.fds[0], &byte, 1, 0), 1);
 	assert_int_equal(recv(other.fds[0], &byte, 1, 0), 1);
 	forget(&asker);
@@ -175,7 +175,7 @@ static void assert_both_meet(void)
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-static void meeting__is_told_to_both_once(void **state)
+static void introduction__is_told_to_both_once(void **state)
 {
 	meet(ASKER);
 	assert_both_meet();
@@ -186,7 +186,7 @@ static void meeting__is_told_to_both_once(void **state)
 	assert_hears(ASKER, 0, 0);
 }
 
-static void meeting__brings_a_pidfd_where_there_is_one(void **state)
+static void introduction__brings_a_pidfd_where_there_is_one(void **state)
 {
 	registry.clients[ASKER].pidfd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	meet(ASKER);
@@ -199,12 +199,12 @@ static void meeting__brings_a_pidfd_where_there_is_one(void **state)
 }
 
 /* As when the worker dies between the two: what the other has heard is void, and the asker asks again. */
-static void meeting__that_the_asker_has_not_heard_of_is_void(void **state)
+static void introduction__that_the_asker_has_not_heard_of_is_void(void **state)
 {
 	fill_connection(ASKER);
 	meet(ASKER);
 	const struct heard other = hear(OTHER);
-	assert_int_equal(other.message.kind, VB_MESSAGE_MEETING);
+	assert_int_equal(other.message.kind, VB_MESSAGE_INTRODUCTION);
 	assert_true(is_at_its_end(other.fds[0]));
 	forget(&other);
 	read_all(ASKER);
@@ -213,7 +213,7 @@ static void meeting__that_the_asker_has_not_heard_of_is_void(void **state)
 	assert_both_meet();
 }
 
-static void meeting__that_the_other_cannot_hear_of_is_put_off(void **state)
+static void introduction__that_the_other_cannot_hear_of_is_put_off(void **state)
 {
 	fill_connection(OTHER);
 	meet(ASKER);
@@ -224,7 +224,7 @@ static void meeting__that_the_other_cannot_hear_of_is_put_off(void **state)
 }
 
 /* Of what it is to be told before something waits: its slot, say. */
-static void meeting__does_not_overtake(void **state)
+static void introduction__does_not_overtake(void **state)
 {
 	const struct vb_message before = { .kind = VB_MESSAGE_SLOT };
 	fill_connection(OTHER);
@@ -236,7 +236,7 @@ static void meeting__does_not_overtake(void **state)
 	assert_hears(OTHER, 0, 0);
 }
 
-static void meeting__of_who_does_not_read_is_put_off(void **state)
+static void introduction__of_who_does_not_read_is_put_off(void **state)
 {
 	struct rlimit before, few = { .rlim_cur = 8192 };
 	unsigned met = 0;
@@ -246,11 +246,11 @@ static void meeting__of_who_does_not_read_is_put_off(void **state)
 	few.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	for (unsigned i = 0; i < 10; i++) { /* the asker comes by another slot */
-		worker_forget_meetings(&worker, ASKERS_SLOT);
+		worker_forget_introductions(&worker, ASKERS_SLOT);
 		open_slots(true, true);
 		meet(ASKER);
 		const struct heard heard = hear(ASKER);
-		met += heard.message.kind == VB_MESSAGE_MEETING;
+		met += heard.message.kind == VB_MESSAGE_INTRODUCTION;
 		forget(&heard);
 	}
 	assert_int_equal(met, 2);
@@ -260,7 +260,7 @@ static void meeting__of_who_does_not_read_is_put_off(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-static void meeting__that_cannot_be_made_is_none(void **state)
+static void introduction__that_cannot_be_made_is_none(void **state)
 {
 	struct rlimit before, none;
 	int next = dup(0);
@@ -279,7 +279,7 @@ static void meeting__that_cannot_be_made_is_none(void **state)
 	}
 }
 
-static void meeting__is_with_who_has_come_and_stays(void **state)
+static void introduction__is_with_who_has_come_and_stays(void **state)
 {
 	registry.slots[OTHERS_SLOT].user = -1; /* its forwarder has come, and he has not */
 	meet(ASKER);
@@ -291,18 +291,18 @@ static void meeting__is_with_who_has_come_and_stays(void **state)
 	assert_hears(OTHER, 0, 0);
 }
 
-static void meeting__of_a_slot_that_was_another_s_is_a_new_one(void **state)
+static void introduction__of_a_slot_that_was_another_s_is_a_new_one(void **state)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		meet(ASKER);
 		assert_both_meet();
-		worker_forget_meetings(&worker, i % 2 ? ASKERS_SLOT : OTHERS_SLOT);
+		worker_forget_introductions(&worker, i % 2 ? ASKERS_SLOT : OTHERS_SLOT);
 		open_slots(true, true);
 	}
-	worker_forget_meetings(&worker, 200); /* somebody else's */
+	worker_forget_introductions(&worker, 200); /* somebody else's */
 	meet(ASKER);
 	assert_both_meet();
-	worker_forget_meetings(&worker, 200);
+	worker_forget_introductions(&worker, 200);
 	meet(ASKER);
 	assert_hears(ASKER, VB_MESSAGE_ALONE, 0);
 }
@@ -313,7 +313,7 @@ static void say(int client, uint16_t kind, bool is_open)
 {
 	const struct vb_message message = { .kind = kind,
 		.slot = client == ASKER ? ASKERS_SLOT : OTHERS_SLOT,
-		.meeting = { .slot = client == ASKER ? OTHERS_SLOT : ASKERS_SLOT, .is_open = is_open } };
+		.introduction = { .slot = client == ASKER ? OTHERS_SLOT : ASKERS_SLOT, .is_open = is_open } };
 	if (kind == VB_MESSAGE_OPEN)
 		worker_open(&worker, (unsigned)client, &message);
 	else
@@ -325,10 +325,10 @@ static void assert_is_told_to_ask_again(int client)
 	const struct heard heard = hear(client);
 	assert_int_equal(heard.message.kind, VB_MESSAGE_WANTED);
 	assert_int_equal(heard.message.slot, client == ASKER ? ASKERS_SLOT : OTHERS_SLOT);
-	assert_int_equal(heard.message.meeting.slot, client == ASKER ? OTHERS_SLOT : ASKERS_SLOT);
+	assert_int_equal(heard.message.introduction.slot, client == ASKER ? OTHERS_SLOT : ASKERS_SLOT);
 }
 
-static void meeting__waits_until_the_other_asks_too(void **state)
+static void introduction__waits_until_the_other_asks_too(void **state)
 {
 	open_slots(true, false); /* that the asker takes anybody is nothing to the other */
 	for (unsigned i = 0; i < 3; i++) {
@@ -341,7 +341,7 @@ static void meeting__waits_until_the_other_asks_too(void **state)
 	assert_both_meet();
 }
 
-static void meeting__waits_until_the_other_is_open(void **state)
+static void introduction__waits_until_the_other_is_open(void **state)
 {
 	open_slots(false, false);
 	meet(ASKER);
@@ -357,7 +357,7 @@ static void meeting__waits_until_the_other_is_open(void **state)
 	assert_both_meet();
 }
 
-static void meeting__comes_again_when_both_have_parted(void **state)
+static void introduction__comes_again_when_both_have_parted(void **state)
 {
 	meet(ASKER);
 	assert_both_meet();
@@ -373,14 +373,14 @@ static void meeting__comes_again_when_both_have_parted(void **state)
 }
 
 /* Else the other greets without end. */
-static void meeting__of_who_parts_over_and_over_comes_ever_later(void **state)
+static void introduction__of_who_parts_over_and_over_comes_ever_later(void **state)
 {
 	unsigned met = 0;
 	for (; now_ms < 60000; now_ms += 5) {
 		meet(ASKER);
 		const struct heard asker = hear(ASKER), other = hear(OTHER);
-		assert_int_equal(asker.message.error, asker.message.kind == VB_MESSAGE_MEETING ? 0 : EAGAIN);
-		met += asker.message.kind == VB_MESSAGE_MEETING;
+		assert_int_equal(asker.message.error, asker.message.kind == VB_MESSAGE_INTRODUCTION ? 0 : EAGAIN);
+		met += asker.message.kind == VB_MESSAGE_INTRODUCTION;
 		forget(&asker);
 		forget(&other);
 		say(ASKER, VB_MESSAGE_PART, false);
@@ -397,14 +397,14 @@ static void meeting__of_who_parts_over_and_over_comes_ever_later(void **state)
 }
 
 /* Nobody answers a question to who is gone. */
-static void meeting__with_who_goes_is_asked_for_again(void **state)
+static void introduction__with_who_goes_is_asked_for_again(void **state)
 {
 	open_slots(false, false);
 	meet(ASKER);
 	assert_hears(ASKER, VB_MESSAGE_AWAITED, 0);
-	worker_forget_meetings(&worker, OTHERS_SLOT);
+	worker_forget_introductions(&worker, OTHERS_SLOT);
 	assert_is_told_to_ask_again(ASKER);
-	worker_forget_meetings(&worker, OTHERS_SLOT); /* once */
+	worker_forget_introductions(&worker, OTHERS_SLOT); /* once */
 	assert_hears(ASKER, 0, 0);
 	assert_hears(OTHER, 0, 0);
 	registry.slots[OTHERS_SLOT].user = -1;
@@ -412,10 +412,12 @@ static void meeting__with_who_goes_is_asked_for_again(void **state)
 	assert_hears(ASKER, VB_MESSAGE_ALONE, 0);
 }
 
-static void meeting__is_opened_by_a_slots_own_process_alone(void **state)
+static void introduction__is_opened_by_a_slots_own_process_alone(void **state)
 {
-	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = OTHERS_SLOT, .meeting.is_open = true };
-	const struct vb_message part = { .kind = VB_MESSAGE_PART, .slot = OTHERS_SLOT, .meeting.slot = ASKERS_SLOT };
+	const struct vb_message open = { .kind = VB_MESSAGE_OPEN, .slot = OTHERS_SLOT, .introduction.is_open = true };
+	const struct vb_message part = {
+		.kind = VB_MESSAGE_PART, .slot = OTHERS_SLOT, .introduction.slot = ASKERS_SLOT
+	};
 	open_slots(false, false);
 	worker_open(&worker, ASKER, &open);
 	meet(ASKER);
@@ -434,21 +436,21 @@ static void meeting__is_opened_by_a_slots_own_process_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(meeting__is_told_to_both_once),
-		TEST(meeting__brings_a_pidfd_where_there_is_one),
-		TEST(meeting__that_the_asker_has_not_heard_of_is_void),
-		TEST(meeting__that_the_other_cannot_hear_of_is_put_off),
-		TEST(meeting__does_not_overtake),
-		TEST(meeting__of_who_does_not_read_is_put_off),
-		TEST(meeting__that_cannot_be_made_is_none),
-		TEST(meeting__is_with_who_has_come_and_stays),
-		TEST(meeting__of_a_slot_that_was_another_s_is_a_new_one),
-		TEST(meeting__waits_until_the_other_asks_too),
-		TEST(meeting__waits_until_the_other_is_open),
-		TEST(meeting__comes_again_when_both_have_parted),
-		TEST(meeting__of_who_parts_over_and_over_comes_ever_later),
-		TEST(meeting__with_who_goes_is_asked_for_again),
-		TEST(meeting__is_opened_by_a_slots_own_process_alone),
+		TEST(introduction__is_told_to_both_once),
+		TEST(introduction__brings_a_pidfd_where_there_is_one),
+		TEST(introduction__that_the_asker_has_not_heard_of_is_void),
+		TEST(introduction__that_the_other_cannot_hear_of_is_put_off),
+		TEST(introduction__does_not_overtake),
+		TEST(introduction__of_who_does_not_read_is_put_off),
+		TEST(introduction__that_cannot_be_made_is_none),
+		TEST(introduction__is_with_who_has_come_and_stays),
+		TEST(introduction__of_a_slot_that_was_another_s_is_a_new_one),
+		TEST(introduction__waits_until_the_other_asks_too),
+		TEST(introduction__waits_until_the_other_is_open),
+		TEST(introduction__comes_again_when_both_have_parted),
+		TEST(introduction__of_who_parts_over_and_over_comes_ever_later),
+		TEST(introduction__with_who_goes_is_asked_for_again),
+		TEST(introduction__is_opened_by_a_slots_own_process_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

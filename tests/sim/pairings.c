@@ -9,13 +9,13 @@
 
 struct local local;
 
-struct meeting *meeting_of(const struct lane *a, const struct lane *b)
+struct pairing *pairing_of(const struct lane *a, const struct lane *b)
 {
 	for (unsigned i = 0; i < local.count; i++) {
-		struct meeting *meeting = &local.meetings[i];
-		const struct lane *first = meeting->sides[0].lane, *second = meeting->sides[0].other->lane;
+		struct pairing *pairing = &local.pairings[i];
+		const struct lane *first = pairing->sides[0].lane, *second = pairing->sides[0].other->lane;
 		if ((first == a && second == b) || (first == b && second == a))
-			return meeting;
+			return pairing;
 	}
 	return NULL;
 }
@@ -33,23 +33,23 @@ static vb_time within(vb_time span)
 }
 
 /* Both are willing; each tells its lane when it has heard that. */
-static void arrange(struct meeting *meeting, vb_time span)
+static void arrange(struct pairing *pairing, vb_time span)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		way_close(&meeting->ways[i]);
-		way_open(&meeting->ways[i]);
+		way_close(&pairing->ways[i]);
+		way_open(&pairing->ways[i]);
 	}
-	meeting->generation++;
-	for (unsigned i = 0; i < meeting->side_count; i++)
-		decide(&meeting->sides[i], MEET, within(span));
+	pairing->generation++;
+	for (unsigned i = 0; i < pairing->side_count; i++)
+		decide(&pairing->sides[i], MEET, within(span));
 }
 
-static void meeting_open(struct meeting *meeting, struct lane *a, struct lane *b)
+static void pairing_open(struct pairing *pairing, struct lane *a, struct lane *b)
 {
 	static const uint32_t limits[] = { 0, 1, VB_LOCAL_LEND_MIN, 10000 };
 	static const uint32_t refusals[] = { 0, 0, 0, 10000, 1000000 };
 	static const uint32_t holds[] = { 0, 5, 20 };
-	*meeting = (struct meeting){ .side_count = a == b ? 1 : 2,
+	*pairing = (struct pairing){ .side_count = a == b ? 1 : 2,
 		.lend_from = limits[below(4)],
 		.pull_from = limits[below(4)],
 		.fault_ppm = chance(200000) ? 1000 : 0,
@@ -58,16 +58,16 @@ static void meeting_open(struct meeting *meeting, struct lane *a, struct lane *b
 		.hold = (vb_time)holds[below(3)] * VB_US,
 		.excused_until = world.now };
 	for (unsigned i = 0; i < 2; i++) {
-		struct side *side = &meeting->sides[i];
+		struct side *side = &pairing->sides[i];
 		unsigned other = a == b ? 0 : 1 - i;
-		*side = (struct side){ .meeting = meeting,
-			.other = &meeting->sides[other],
+		*side = (struct side){ .pairing = pairing,
+			.other = &pairing->sides[other],
 			.lane = i ? b : a,
-			.in = &meeting->ways[other],
-			.out = &meeting->ways[i] };
+			.in = &pairing->ways[other],
+			.out = &pairing->ways[i] };
 	}
 	if (chance(850000))
-		arrange(meeting, chance(500000) ? 0 : 3 * VB_MS);
+		arrange(pairing, chance(500000) ? 0 : 3 * VB_MS);
 }
 
 void local_open(void)
@@ -78,11 +78,11 @@ void local_open(void)
 		for (unsigned k = 0; k < world.hosts[i].lane_count; k++)
 			all[lanes++] = &world.hosts[i].lanes[k];
 	memset(&local, 0, sizeof(local));
-	local.meetings = calloc(lanes * lanes, sizeof(*local.meetings));
+	local.pairings = calloc(lanes * lanes, sizeof(*local.pairings));
 	for (unsigned i = 0; i < lanes; i++) {
 		vb_lane_publish_epochs(all[i]->lane, all[i]->host->epochs);
 		for (unsigned k = 0; k <= i; k++)
-			meeting_open(&local.meetings[local.count++], all[i], all[k]);
+			pairing_open(&local.pairings[local.count++], all[i], all[k]);
 	}
 }
 
@@ -93,8 +93,8 @@ void local_hear_wishes(struct lane *lane)
 	uint8_t slot;
 	while (vb_lane_next_wish(lane->lane, &gid, &slot)) {
 		for (unsigned i = 0; i < local.count; i++)
-			for (unsigned k = 0; k < local.meetings[i].side_count; k++) {
-				struct side *side = &local.meetings[i].sides[k];
+			for (unsigned k = 0; k < local.pairings[i].side_count; k++) {
+				struct side *side = &local.pairings[i].sides[k];
 				if (side->lane == lane && side->other->lane->slot == slot)
 					event_add(within(chance(700000) ? 100 * VB_US : 3 * VB_MS), EVENT_WISH, side);
 			}
@@ -115,9 +115,9 @@ static void meet(struct side *side)
 {
 	const struct lane *peer = side->other->lane;
 	side->local_peer = malloc(sizeof(*side->local_peer));
-	vb_local_peer_init(side->local_peer, side->lane->lane, peer->slot, side->meeting->lend_from);
-	vb_local_peer_set_pulling(side->local_peer, side->meeting->pull_from);
-	vb_local_peer_set_mapping(side->local_peer, side->meeting->maps);
+	vb_local_peer_init(side->local_peer, side->lane->lane, peer->slot, side->pairing->lend_from);
+	vb_local_peer_set_pulling(side->local_peer, side->pairing->pull_from);
+	vb_local_peer_set_mapping(side->local_peer, side->pairing->maps);
 	if (vb_lane_set_local_peer(side->lane->lane, &peer->host->gid, peer->slot, side->local_peer))
 		broken("a local peer cannot be told of");
 	side->is_met = true;
@@ -154,7 +154,7 @@ static void forget(struct side *side)
 	side->local_peer = NULL;
 	side->fate = STAY;
 	if (!side->other->local_peer && side->other->fate == STAY)
-		arrange(side->meeting, 5 * VB_MS);
+		arrange(side->pairing, 5 * VB_MS);
 }
 
 void local_meet_fate(struct side *side)
@@ -177,38 +177,38 @@ void local_meet_fate(struct side *side)
 
 /* ---- Disasters --------------------------------------------------------------------------------------------------- */
 
-static bool is_whole(const struct meeting *meeting)
+static bool is_whole(const struct pairing *pairing)
 {
-	for (unsigned i = 0; i < meeting->side_count; i++)
-		if (!meeting->sides[i].is_met || meeting->sides[i].fate != STAY)
+	for (unsigned i = 0; i < pairing->side_count; i++)
+		if (!pairing->sides[i].is_met || pairing->sides[i].fate != STAY)
 			return false;
 	return true;
 }
 
-static void excuse(struct meeting *meeting, vb_time span)
+static void excuse(struct pairing *pairing, vb_time span)
 {
 	vb_time until = after(span + 2 * VB_S);
-	if (vb_time_before(meeting->excused_until, until))
-		meeting->excused_until = until;
+	if (vb_time_before(pairing->excused_until, until))
+		pairing->excused_until = until;
 }
 
 /* The bell's socket broke. Who has something under way cannot know what became of it; the others go on by packets. */
 void local_part(void)
 {
-	struct meeting *meeting = local.count ? &local.meetings[below(local.count)] : NULL;
-	if (!meeting || meeting->side_count == 1 || !is_whole(meeting))
+	struct pairing *pairing = local.count ? &local.pairings[below(local.count)] : NULL;
+	if (!pairing || pairing->side_count == 1 || !is_whole(pairing))
 		return;
 	local.losses++;
-	excuse(meeting, 5 * VB_MS);
+	excuse(pairing, 5 * VB_MS);
 	for (unsigned i = 0; i < 2; i++)
-		decide(&meeting->sides[i], LOSE, within(5 * VB_MS));
+		decide(&pairing->sides[i], LOSE, within(5 * VB_MS));
 }
 
 static bool may_die(const struct host *host)
 {
 	for (unsigned i = 0; i < local.count; i++)
-		for (unsigned k = 0; k < local.meetings[i].side_count; k++)
-			if (local.meetings[i].sides[k].lane->host == host && !is_whole(&local.meetings[i]))
+		for (unsigned k = 0; k < local.pairings[i].side_count; k++)
+			if (local.pairings[i].sides[k].lane->host == host && !is_whole(&local.pairings[i]))
 				return false;
 	return !host->is_dead;
 }
@@ -225,11 +225,11 @@ void local_kill(struct host *host)
 	for (unsigned i = 0; i < host->lane_count; i++)
 		lane_pause(&host->lanes[i], span);
 	for (unsigned i = 0; i < local.count; i++) {
-		struct meeting *meeting = &local.meetings[i];
-		struct side *own = &meeting->sides[meeting->sides[0].lane->host != host];
+		struct pairing *pairing = &local.pairings[i];
+		struct side *own = &pairing->sides[pairing->sides[0].lane->host != host];
 		if (own->lane->host != host)
 			continue;
-		excuse(meeting, span);
+		excuse(pairing, span);
 		if (own->other->lane->host != host)
 			decide(own->other, LOSE, within(2 * span));
 	}
@@ -250,21 +250,21 @@ void local_rebirth(struct host *host)
 			if (world.connections[i].ends[k].host == host)
 				connection_end_vanish(&world.connections[i].ends[k]);
 	for (unsigned i = 0; i < local.count; i++)
-		for (unsigned k = 0; k < local.meetings[i].side_count; k++)
-			if (local.meetings[i].sides[k].lane->host == host)
-				lose(&local.meetings[i].sides[k]);
+		for (unsigned k = 0; k < local.pairings[i].side_count; k++)
+			if (local.pairings[i].sides[k].lane->host == host)
+				lose(&local.pairings[i].sides[k]);
 }
 
 bool local_excuses(const struct endpoint *end)
 {
-	const struct meeting *meeting = meeting_of(end->lane, end->peer->lane);
-	return meeting && vb_time_before(world.now, meeting->excused_until);
+	const struct pairing *pairing = pairing_of(end->lane, end->peer->lane);
+	return pairing && vb_time_before(world.now, pairing->excused_until);
 }
 
 void local_report(void)
 {
 	printf("  %llu descriptors, %llu answers, %llu pieces pulled (%llu stale, %llu together, %llu mapped), %llu "
-	       "meetings lost, %llu deaths\n",
+	       "pairings lost, %llu deaths\n",
 		(unsigned long long)local.descriptors, (unsigned long long)local.answers,
 		(unsigned long long)local.pulls, (unsigned long long)local.stale, (unsigned long long)local.together,
 		(unsigned long long)local.mapped, (unsigned long long)local.losses, (unsigned long long)local.kills);
@@ -273,17 +273,17 @@ void local_report(void)
 void local_close(void)
 {
 	for (unsigned i = 0; i < local.count; i++) {
-		struct meeting *meeting = &local.meetings[i];
-		for (unsigned k = 0; k < meeting->side_count; k++) {
-			struct side *side = &meeting->sides[k];
+		struct pairing *pairing = &local.pairings[i];
+		for (unsigned k = 0; k < pairing->side_count; k++) {
+			struct side *side = &pairing->sides[k];
 			if (side->is_met)
 				vb_local_lost(side->local_peer, world.now);
 			free(side->local_peer);
 		}
 		for (unsigned k = 0; k < 2; k++)
-			way_close(&meeting->ways[k]);
+			way_close(&pairing->ways[k]);
 	}
-	free(local.meetings);
-	local.meetings = NULL;
+	free(local.pairings);
+	local.pairings = NULL;
 	local.count = 0;
 }
