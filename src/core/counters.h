@@ -12,7 +12,7 @@
 	X(DROP_ADDRESS, "drop_address", "source or destination address is not the connection's")                       \
 	X(DROP_DUPLICATE, "drop_duplicate", "duplicate request that is no longer remembered")                          \
 	X(DROP_OUT_OF_ORDER, "drop_out_of_order", "request beyond the expected PSN, already answered by a NAK")        \
-	X(DROP_GHOST, "drop_ghost", "acknowledgement of nothing outstanding")                                          \
+	X(DROP_STALE_ACK, "drop_stale_ack", "acknowledgement of nothing outstanding")                                  \
 	X(DROP_SYNDROME, "drop_syndrome", "acknowledgement or response with a reserved syndrome")                      \
 	X(DROP_NO_RECV, "drop_no_recv", "UC or UD message, or frame, without a posted receive")                        \
 	X(DROP_UC_SEQUENCE, "drop_uc_sequence", "UC packet of a message that lost a packet")                           \

@@ -25,7 +25,7 @@ void vb_lane_init(struct vb_lane *lane, uint64_t seed)
 	vb_list_init(&lane->leaving);
 	lane->handed_out.wanted = lane->handed_out.generation - 1;
 	vb_list_init(&lane->datagram_qps);
-	vb_list_init(&lane->wishes);
+	vb_list_init(&lane->wanted);
 	vb_list_init(&lane->watched);
 	atomic_init(&lane->doorbells, NULL);
 	atomic_init(&lane->flushes, NULL);

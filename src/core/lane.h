@@ -50,7 +50,7 @@ struct vb_lane {
 	uint16_t epochs;             /* of QPs, counted up whenever what one has at the port concerns it no more */
 	struct vb_peer **peers;
 	uint32_t peer_buckets, peer_count;
-	struct vb_list wishes;       /* peers that the holder is to look for among its local peers */
+	struct vb_list wanted;       /* peers that the holder is to look for among its local peers */
 	uint32_t datagram_receivers; /* UD QPs in RTR or above; vb_qp_set_state keeps it */
 	struct vb_list datagram_qps;
 	atomic_bool sends_datagrams; /* it has QPs of UD, or had */

@@ -1,6 +1,5 @@
 /* The lane's table of peers by address and slot, and who waits to hear what a peer is.
- * Holds: users is the number of QPs that point at a peer; nobody is curious about one that was not asked, or wished
- * for.
+ * Holds: users is the number of QPs that point at a peer; nobody waits to hear of one that was not asked or wanted.
  * Not here: how much may be under way to a peer (roce/peers.c). */
 #include "core/peers.h"
 #include <errno.h>
@@ -72,7 +71,7 @@ int vb_peer_add(struct vb_lane *lane, struct vb_peer *peer, const struct vb_gid 
 	if (address)
 		peer->facts = address->facts;
 	vb_list_init(&peer->curious);
-	vb_list_init(&peer->wish_link);
+	vb_list_init(&peer->wanted_link);
 	struct vb_peer **bucket = &lane->peers[gid_hash(gid) & (lane->peer_buckets - 1)];
 	peer->next = *bucket;
 	*bucket = peer;
@@ -119,26 +118,26 @@ bool vb_peer_must_answer(struct vb_qp *qp)
 
 /* ---- Local peers ------------------------------------------------------------------------------------------------- */
 
-void vb_peer_wish(struct vb_lane *lane, struct vb_peer *peer)
+void vb_peer_want(struct vb_lane *lane, struct vb_peer *peer)
 {
-	if (!lane->meets_local_peers || !peer || peer->slot == 0 || peer->is_wished ||
+	if (!lane->meets_local_peers || !peer || peer->slot == 0 || peer->is_wanted ||
 		(peer->local_peer && !peer->is_lost))
 		return;
-	peer->is_wished = peer->was_wished = true;
+	peer->is_wanted = peer->was_wanted = true;
 	peer->is_put_off = false;
-	vb_list_add_tail(&lane->wishes, &peer->wish_link);
-	assert(vb_list_linked(&peer->wish_link));
+	vb_list_add_tail(&lane->wanted, &peer->wanted_link);
+	assert(vb_list_linked(&peer->wanted_link));
 }
 
-bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot)
+bool vb_lane_next_wanted_peer(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot)
 {
-	struct vb_list *node = vb_list_pop(&lane->wishes);
+	struct vb_list *node = vb_list_pop(&lane->wanted);
 	if (!node)
 		return false;
-	const struct vb_peer *peer = vb_container_of(node, struct vb_peer, wish_link);
+	const struct vb_peer *peer = vb_container_of(node, struct vb_peer, wanted_link);
 	*gid = peer->gid;
 	*slot = peer->slot;
-	assert(peer->is_wished);
+	assert(peer->is_wanted);
 	return true;
 }
 
@@ -155,7 +154,7 @@ bool vb_lane_takes_datagrams(const struct vb_lane *lane)
 
 bool vb_peer_must_be_met(struct vb_qp *qp)
 {
-	if (!qp->peer || !qp->peer->is_wished || (qp->type == VB_QP_UD && qp->peer->is_put_off))
+	if (!qp->peer || !qp->peer->is_wanted || (qp->type == VB_QP_UD && qp->peer->is_put_off))
 		return false;
 	vb_wait_in(qp, &qp->peer->curious);
 	assert(vb_list_linked(&qp->wait_link));
@@ -165,7 +164,7 @@ bool vb_peer_must_be_met(struct vb_qp *qp)
 void vb_lane_put_off_local_peer(struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot)
 {
 	struct vb_peer *peer = (struct vb_peer *)vb_peer_find(lane, gid, slot);
-	if (!peer || !peer->is_wished)
+	if (!peer || !peer->is_wanted)
 		return;
 	peer->is_put_off = true;
 	vb_peer_wake_curious(peer); /* who is connected waits again */
@@ -174,14 +173,14 @@ void vb_lane_put_off_local_peer(struct vb_lane *lane, const struct vb_gid *gid, 
 void vb_peer_set_local_peer(struct vb_lane *lane, struct vb_peer *peer, struct vb_local_peer *local_peer)
 {
 	if (peer->local_peer)
-		peer->was_wished = false;
+		peer->was_wanted = false;
 	peer->local_peer = local_peer;
 	peer->is_lost = false;
 	lane->has_local_peers |= local_peer != NULL;
-	peer->is_wished = false;
-	vb_list_remove(&peer->wish_link);
+	peer->is_wanted = false;
+	vb_list_remove(&peer->wanted_link);
 	vb_peer_wake_curious(peer);
-	assert(!peer->is_wished && !vb_list_linked(&peer->wish_link));
+	assert(!peer->is_wanted && !vb_list_linked(&peer->wanted_link));
 }
 
 void vb_peers_lose(struct vb_lane *lane, const struct vb_local_peer *local_peer)

@@ -19,12 +19,12 @@ struct vb_peer {
 	uint32_t users;                   /* connected QPs */
 	vb_time patience;                 /* how long a silence is no reason to probe */
 	struct vb_local_peer *local_peer; /* whose slot it is, on this host; NULL: packets only */
-	struct vb_list wish_link;         /* in the lane's, until the holder takes it */
+	struct vb_list wanted_link;       /* in the lane's, until the holder takes it */
 	bool is_lost;                     /* the local peer has ended, or let go */
-	bool is_wished;                   /* and until it is answered */
+	bool is_wanted;                   /* and until it is answered */
 	bool is_put_off;                  /* the answer may take long: datagrams do not wait for it */
-	bool was_wished;                  /* since it last had a local peer */
-	/* QPs that wait to hear what the peer is; not empty only while facts.is_asked or is_wished */
+	bool was_wanted;                  /* since it last had a local peer */
+	/* QPs that wait to hear what the peer is; not empty only while facts.is_asked or is_wanted */
 	struct vb_list curious;
 };
 
@@ -44,12 +44,12 @@ void vb_peer_wake_curious(struct vb_peer *peer);
 /* True: what the peer is has been asked and not answered; the QP is scheduled when it is. */
 bool vb_peer_must_answer(struct vb_qp *qp);
 /* The holder is to look whether it is a local peer. NULL: nobody. */
-void vb_peer_wish(struct vb_lane *lane, struct vb_peer *peer);
+void vb_peer_want(struct vb_lane *lane, struct vb_peer *peer);
 /* True: that is not answered yet; the QP is scheduled when it is. */
 bool vb_peer_must_be_met(struct vb_qp *qp);
 /* It is that local peer's, or no longer anybody's (NULL). */
 void vb_peer_set_local_peer(struct vb_lane *lane, struct vb_peer *peer, struct vb_local_peer *local_peer);
-/* The local peer has ended: those whose it is may be wished for again. */
+/* The local peer has ended: those whose it is may be wanted again. */
 void vb_peers_lose(struct vb_lane *lane, const struct vb_local_peer *local_peer);
 
 /* ---- The holder's (local/local.h) -------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ void vb_peers_lose(struct vb_lane *lane, const struct vb_local_peer *local_peer)
  * hear (vb_lane_config.meets_local_peers), at each RTR, and by UD once an address and slot. Until the holder has
  * answered each by vb_lane_set_local_peer, with NULL for whoever is of another host, first requests to there wait. They
  * may come of any call; taken before and after each vb_lane_transmit, none waits for nothing. False: none more. */
-bool vb_lane_next_wish(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot);
+bool vb_lane_next_wanted_peer(struct vb_lane *lane, struct vb_gid *gid, uint8_t *slot);
 /* A connected QP has that slot of that address for its peer, from RTR on; a UD QP sent there last. */
 bool vb_lane_has_use_for(const struct vb_lane *lane, const struct vb_gid *gid, uint8_t slot);
 /* A UD QP is in RTR or above, and has not failed: whoever likes may send to it. */

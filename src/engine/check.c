@@ -99,7 +99,7 @@ static void check_peers(const struct vb_lane *lane, const struct sums *sums)
 			users += peer->users;
 			requests += vb_roce_peer(peer)->allowance.used;
 			vb_allowance_check(&vb_roce_peer(peer)->allowance);
-			assert(peer->facts.is_asked || peer->is_wished || vb_list_empty(&peer->curious));
+			assert(peer->facts.is_asked || peer->is_wanted || vb_list_empty(&peer->curious));
 		}
 	}
 	assert(users == sums->users && requests == sums->requests);

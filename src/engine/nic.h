@@ -99,8 +99,8 @@ void vb_lane_transmit_done(
 struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane);
 /* True when transmit would hand out packets without anything more happening (posted, received, or ack due). [lane] */
 bool vb_lane_wants_transmit(const struct vb_lane *lane, vb_time now);
-/* True when transmit, the next event and the next wish (local.h) would give nothing, now or later, without anything
- * more happening. Then nothing has to be asked. [lane] */
+/* True when transmit, the next event and the next wanted peer (local.h) would give nothing, now or later, without
+ * anything more happening. Then nothing has to be asked. [lane] */
 bool vb_lane_is_quiet(const struct vb_lane *lane);
 /* Forget ack delays until the next receive: whoever drives is about to sleep. [lane] */
 void vb_lane_flush_acks(struct vb_lane *lane);

@@ -93,7 +93,7 @@ static int find_peer(struct vb_qp *qp)
 	int error = vb_peer_get(qp->lane, &qp->attr.av.dgid, (uint8_t)(qp->attr.dest_qpn >> 16), &peer);
 	if (error)
 		return error;
-	vb_peer_wish(qp->lane, peer);
+	vb_peer_want(qp->lane, peer);
 	vb_flight_turn_to(qp, peer);
 	return 0;
 }

@@ -106,7 +106,7 @@ bool vb_lane_is_quiet(const struct vb_lane *lane)
 {
 	return vb_list_empty(&lane->ready) && vb_list_empty(&vb_roce_lane(lane)->raw_ready) &&
 	       vb_list_empty(&vb_roce_lane(lane)->acks) && vb_list_empty(&lane->notices) &&
-	       vb_list_empty(&lane->wishes) && vb_roce_lane(lane)->congestion_timers.count == 0 &&
+	       vb_list_empty(&lane->wanted) && vb_roce_lane(lane)->congestion_timers.count == 0 &&
 	       vb_roce_lane(lane)->echo_next == vb_roce_lane(lane)->echo_tail && !vb_lane_has_doorbells(lane);
 }
 

@@ -260,7 +260,7 @@ void vb_local_acked(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	assert(qp->local_peer);
 	if (!is_sending(qp) || !is_under_way(qp, psn)) {
-		vb_count(qp->lane, VB_DROP_GHOST, 1);
+		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
 		return;
 	}
 	if (!retire(qp, vb_psn_add(psn, 1), now))
@@ -285,7 +285,7 @@ static void take_answer(
 {
 	struct vb_qp *qp = vb_lane_find_qp(peer->lane, answer->dest_qpn);
 	if (!qp || qp->local_peer != peer || qp->attr.dest_qpn != answer->src_qpn) {
-		vb_count(peer->lane, VB_DROP_GHOST, 1);
+		vb_count(peer->lane, VB_DROP_STALE_ACK, 1);
 		return;
 	}
 	enum vb_answer_kind kind = kind_for(qp, answer);
@@ -303,7 +303,7 @@ static void take_answer(
 	/* One behind one that was refused is not taken either, which says nothing new. */
 	bool is_behind = kind == VB_ANSWER_ABSENT && answer->psn != heard_psn(qp);
 	if (!is_sending(qp) || !is_under_way(qp, answer->psn) || is_behind) {
-		vb_count(peer->lane, VB_DROP_GHOST, 1);
+		vb_count(peer->lane, VB_DROP_STALE_ACK, 1);
 		return;
 	}
 	if (retire(qp, answer->psn, now))

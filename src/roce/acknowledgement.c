@@ -273,7 +273,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		return;
 	}
 	if (qp->local_peer) { /* it has sent none that a packet could answer */
-		vb_count(qp->lane, VB_DROP_GHOST, 1);
+		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
 		return;
 	}
 	if (!syndrome_is_known(packet)) {
@@ -285,8 +285,8 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		if (brings_credits(qp, packet))
 			vb_schedule(qp);
 		else
-			vb_count(qp->lane, VB_DROP_GHOST, 1);
-		vb_recovery_on_ghost(qp, now);
+			vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
+		vb_recovery_on_stale_ack(qp, now);
 		return;
 	}
 	switch (packet->opcode & VB_OPERATION_MASK) {

@@ -158,7 +158,7 @@ static void receive_reply(struct vb_qp *qp, const struct vb_packet *packet)
 	struct vb_echo *echo = vb_roce(qp)->echo;
 	uint32_t ahead = echo ? (packet->psn - echo->answered) & VB_PSN_MASK : 0;
 	if (ahead == 0 || ahead > echo->asked - echo->answered) {
-		vb_count(qp->lane, VB_DROP_GHOST, 1);
+		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
 		return;
 	}
 	echo->answered += ahead;

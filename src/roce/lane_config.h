@@ -69,7 +69,7 @@ struct vb_lane_config {
 	 * 1 ms: no more than of any other. */
 	vb_time patience;
 	bool tells_silence;     /* the holder hears of VB_EVENT_QP_SILENT */
-	bool meets_local_peers; /* the holder takes and answers vb_lane_next_wish; something is kept of each then */
+	bool meets_local_peers; /* the holder takes vb_lane_next_wanted_peer; something is kept of each then */
 
 	/* Where a NIC is not like a process behind sockets, too. */
 	uint32_t packet_overhead; /* bytes that a packet costs a window beside its payload; 0 = 256, VB_NONE, up to

@@ -18,8 +18,8 @@
 #define PATIENCE_MAX (64 * VB_MS)
 #define RTT_MAX      (1 * VB_S) /* what took longer says that somebody stood still */
 /* a broker stays for a second after its last client, and can be asked until then */
-#define WORRY         (300 * VB_MS)
-#define GHOSTS_HEEDED 64 /* answers to something old that postpone the timers, between two of progress */
+#define WORRY             (300 * VB_MS)
+#define STALE_ACKS_HEEDED 64 /* answers to something old that postpone the timers, between two of progress */
 
 static vb_time probe_interval(const struct vb_qp *qp)
 {
@@ -199,7 +199,7 @@ void vb_recovery_on_progress(
 	re->is_recovering = false;
 	re->probe = re->probed = VB_PROBE_NONE;
 	re->was_probed = false;
-	re->ghosts = 0;
+	re->stale_acks = 0;
 	/* Kept until a round trip is measured, as Karn's algorithm asks, or the peer is seen to be quick: an answer
 	 * that soon after the last packet left is one to it. */
 	if (acked->rtt || vb_time_since(rq->quiet_since, now) < qp->lane->least_silence)
@@ -215,14 +215,15 @@ void vb_recovery_on_progress(
 		vb_retry_arm(qp, vb_recovery_deadline(qp));
 }
 
-void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now)
+void vb_recovery_on_stale_ack(struct vb_qp *qp, vb_time now)
 {
 	if (vb_roce(qp)->recovery.is_probe_in_doubt)
 		note_probe_in_vain(qp, vb_roce(qp)->recovery.patience_before);
 	vb_roce(qp)->recovery.is_probe_in_doubt = false;
-	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting || vb_roce(qp)->recovery.ghosts >= GHOSTS_HEEDED)
+	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting ||
+		vb_roce(qp)->recovery.stale_acks >= STALE_ACKS_HEEDED)
 		return;
-	vb_roce(qp)->recovery.ghosts++;
+	vb_roce(qp)->recovery.stale_acks++;
 	qp->requester.progress_at = qp->requester.quiet_since = now;
 }
 

@@ -14,7 +14,7 @@ struct vb_recovery {
 	bool is_probe_in_doubt : 1; /* it was answered; was that it, or what it repeated? */
 	uint8_t probe : 4;          /* enum vb_probe: to be sent now */
 	uint8_t probed;             /* enum vb_probe: last one sent since progress */
-	uint8_t ghosts;             /* heeded since progress */
+	uint8_t stale_acks;         /* heeded since progress */
 	uint32_t rtt_psn;           /* being timed */
 	vb_time srtt;               /* 0: unknown */
 	vb_time rtt_sent_at;
@@ -31,7 +31,7 @@ void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time no
 void vb_recovery_on_progress(
 	struct vb_qp *qp, uint32_t psn, struct vb_cc_signal *acked, bool may_answer_probe, vb_time now);
 /* An answer to something old: the peer is there and works off our duplicates. */
-void vb_recovery_on_ghost(struct vb_qp *qp, vb_time now);
+void vb_recovery_on_stale_ack(struct vb_qp *qp, vb_time now);
 /* A NAK, or what amounts to one, for una_psn: resend, unless that was done already. */
 void vb_recovery_on_gap(struct vb_qp *qp, vb_time now);
 struct vb_deadline vb_recovery_deadline(const struct vb_qp *qp);

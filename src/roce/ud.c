@@ -35,8 +35,8 @@ bool vb_ud_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return false;
 	}
 	vb_echo_turn_to(qp, &wqe->ud.av.dgid, wqe->ud.qpn);
-	if (qp->peer && !qp->peer->was_wished)
-		vb_peer_wish(qp->lane, qp->peer);
+	if (qp->peer && !qp->peer->was_wanted)
+		vb_peer_want(qp->lane, qp->peer);
 	if (vb_peer_must_be_met(qp) || (qp->transport->follows_packets(qp, wqe) && vb_echo_must_drain(qp, now)) ||
 		!vb_echo_allows(qp, cost, now))
 		return false;

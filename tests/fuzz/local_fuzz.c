@@ -51,11 +51,11 @@ static void lose(void)
 	local.peer = NULL;
 }
 
-static void answer_wishes(void)
+static void answer_wantedes(void)
 {
 	struct vb_gid gid;
 	uint8_t slot;
-	while (vb_lane_next_wish(scene.lane, &gid, &slot))
+	while (vb_lane_next_wanted_peer(scene.lane, &gid, &slot))
 		vb_lane_set_local_peer(scene.lane, &gid, slot, slot == PEER_QPN >> 16 ? local.peer : NULL);
 }
 
@@ -222,7 +222,7 @@ static void check_sent(const struct vb_descriptor *sent)
 
 static void send(void)
 {
-	answer_wishes();
+	answer_wantedes();
 	if (!local.peer)
 		return;
 	struct vb_local_room room = open_room();
@@ -310,7 +310,7 @@ static void open_local(void)
 	scene_open(PEER_QPN, REGION_MAX, 65536, &epochs);
 	require(vb_mr_register(scene.pd, &mr, &local.secret) == 0);
 	meet();
-	answer_wishes();
+	answer_wantedes();
 }
 
 static void close_local(void)

@@ -14,7 +14,7 @@
 #include "engine/qp.h"
 #include "sim.h"
 
-#define HEEDED   64             /* answers that tell nothing new: GHOSTS_HEEDED of recovery.c */
+#define HEEDED   64             /* answers that tell nothing new: STALE_ACKS_HEEDED of recovery.c */
 #define RNR_WAIT (1280 * VB_US) /* of the longest timer code that connection.c gives */
 #define ECHO     (100 * VB_MS)  /* ECHO_PATIENCE of echo.c */
 #define LATE     VB_MS          /* a timer, for its lane is busy */

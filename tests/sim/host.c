@@ -296,7 +296,7 @@ static unsigned transmit(struct lane *lane)
 {
 	unsigned sent = 0;
 	vb_time horizon = after(LINK_QUEUE);
-	local_hear_wishes(lane);
+	local_hear_wanted(lane);
 	while (!vb_time_before(horizon, network_free_at(lane))) {
 		unsigned budget = 1 + below(VB_BATCH_PACKETS);
 		unsigned n = vb_lane_transmit(lane->lane, lane->batch, budget, world.now);
@@ -315,7 +315,7 @@ static unsigned transmit(struct lane *lane)
 		if (!chance(100000))
 			finish(lane, 0);
 	}
-	local_hear_wishes(lane);
+	local_hear_wanted(lane);
 	return sent;
 }
 

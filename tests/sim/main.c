@@ -98,7 +98,7 @@ void world_happen(struct event event)
 		local_meet_fate(event.object);
 		break;
 	case EVENT_WISH:
-		local_answer_wish(event.object);
+		local_answer_wanted(event.object);
 		break;
 	case EVENT_REBIRTH:
 		local_rebirth(event.object);

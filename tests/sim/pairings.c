@@ -87,11 +87,11 @@ void local_open(void)
 }
 
 /* Whoever is not met by then is not waited for, but may be met later. */
-void local_hear_wishes(struct lane *lane)
+void local_hear_wanted(struct lane *lane)
 {
 	struct vb_gid gid;
 	uint8_t slot;
-	while (vb_lane_next_wish(lane->lane, &gid, &slot)) {
+	while (vb_lane_next_wanted_peer(lane->lane, &gid, &slot)) {
 		for (unsigned i = 0; i < local.count; i++)
 			for (unsigned k = 0; k < local.pairings[i].side_count; k++) {
 				struct side *side = &local.pairings[i].sides[k];
@@ -101,7 +101,7 @@ void local_hear_wishes(struct lane *lane)
 	}
 }
 
-void local_answer_wish(struct side *side)
+void local_answer_wanted(struct side *side)
 {
 	const struct lane *peer = side->other->lane;
 	if (!side->is_met)

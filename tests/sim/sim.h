@@ -353,8 +353,8 @@ void answer_posted(struct endpoint *end, struct wr *wr);
 void check_answer(struct endpoint *end, const struct inbound *in);
 /* turns.c */
 void side_run(struct side *side);
-void local_hear_wishes(struct lane *lane);
-void local_answer_wish(struct side *side);
+void local_hear_wanted(struct lane *lane);
+void local_answer_wanted(struct side *side);
 void local_look(struct lane *lane, const struct side *but); /* it may have something to say to others */
 void local_let_go(struct host *host);                       /* before its lanes are called for anything else */
 /* pairings.c */

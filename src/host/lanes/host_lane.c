@@ -116,7 +116,7 @@ static bool tidy_up(struct vb_host_lane_state *s, struct vb_later **said)
 		return false;
 	if (is_lost(d))
 		return give_up(d, said);
-	vb_host_peers_take_wishes(d);
+	vb_host_peers_take_wanted(d);
 	if (vb_lane_has_doorbells(d->lane) || (!d->has_more && is_ready(s)))
 		vb_turn_transmit(d, about_now(s));
 	if (d->port->fds_version != s->wakeups.watched_version)
@@ -189,13 +189,13 @@ static void transmit_posted(struct vb_host_lane *d, struct vb_local_peer *to, vb
 /* The request may wait for the next poll. Without a progress thread it would wait for ever for one that never comes. */
 static bool rides(struct vb_host_lane_state *s, const struct vb_qp *qp)
 {
-	return s->ownership.has_thread && vb_sq_may_wait(qp) && vb_riders_board(&s->riders, vb_host_now());
+	return s->ownership.has_thread && vb_sq_may_wait(qp) && vb_held_posts_add(&s->held_posts, vb_host_now());
 }
 
 /* After a hold that only let a request ride: at most a doorbell that rang meanwhile is left to serve. */
-static void unlock_behind_rider(struct vb_host_lane *d)
+static void unlock_and_hold(struct vb_host_lane *d)
 {
-	assert(vb_state_of(d)->riders.count > 0);
+	assert(vb_state_of(d)->held_posts.count > 0);
 	pthread_mutex_unlock(&d->mutex);
 	fence_beside_mutex();
 	if (vb_lane_has_doorbells(d->lane) && try_lock(d))
@@ -216,7 +216,7 @@ void vb_host_lane_end_post(struct vb_host_lane *d, struct vb_qp *qp)
 	vb_time now = about_now(s);
 	struct vb_local_peer *to = vb_sq_serve(qp, now);
 	if (!to && rides(s, qp)) {
-		unlock_behind_rider(d);
+		unlock_and_hold(d);
 		return;
 	}
 	transmit_posted(d, to, now);

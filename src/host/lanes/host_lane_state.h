@@ -10,14 +10,14 @@
  *   progress.c     the progress thread
  *   lanes.c        which thread of the program has which lane
  *   crowding.c     whether a thread that polls shares its core
- *   riders.c       posts that wait for the next poll
+ *   held_posts.c       posts that wait for the next poll
  *
  * Calls go down this list's first half only: progress, driver_wait, host lane, turn, wakeups, ownership. */
 #ifndef VB_HOST_HOST_LANE_STATE_H
 #define VB_HOST_HOST_LANE_STATE_H
 
 #include "host/lanes/ownership.h"
-#include "host/lanes/riders.h"
+#include "host/lanes/held_posts.h"
 #include "host/process.h"
 
 #define VB_CHORES     4
@@ -41,13 +41,13 @@ struct vb_host_lane_state {
 	atomic_bool keeps_time; /* completions tell when they were */
 	bool port_has_more;     /* the last look at it has found something */
 	bool said_trains_refused;
-	unsigned port_quiet;     /* looks at the port by pollers that found nothing, in a row: see VB_PORT_QUIET */
-	vb_time turned_at;       /* when the last turn began, but for those among local peers: about */
-	vb_time port_seen_at;    /* when the last one did that has looked at the port */
-	struct vb_riders riders; /* what was posted and waits for the next poll */
-	atomic_uint posts;       /* counts up whenever something is posted */
-	unsigned posts_seen;     /* by the progress thread */
-	vb_time linger;          /* how long that stays awake for local peers' news before it sleeps */
+	unsigned port_quiet;  /* looks at the port by pollers that found nothing, in a row: see VB_PORT_QUIET */
+	vb_time turned_at;    /* when the last turn began, but for those among local peers: about */
+	vb_time port_seen_at; /* when the last one did that has looked at the port */
+	struct vb_held_posts held_posts; /* what was posted and waits for the next poll */
+	atomic_uint posts;               /* counts up whenever something is posted */
+	unsigned posts_seen;             /* by the progress thread */
+	vb_time linger;                  /* how long that stays awake for local peers' news before it sleeps */
 	pthread_t thread;
 	struct vb_wakeups wakeups;
 };

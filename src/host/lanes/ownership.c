@@ -291,11 +291,11 @@ void vb_ownership_thread_sleeps(struct vb_ownership *o)
 }
 
 /* Twice as long each time; but a thread that has not polled just now may be about to stop. */
-static unsigned look_again(struct vb_ownership *o, vb_time away, bool is_quiet, bool had_riders)
+static unsigned look_again(struct vb_ownership *o, vb_time away, bool is_quiet, bool had_held_posts)
 {
 	assert(away < o->patience);
-	const bool is_seldom =
-		vb_ownership_owner(o) == POLLERS && !had_riders && (is_quiet || o->patience == VB_POLLER_LATE_CROWDED);
+	const bool is_seldom = vb_ownership_owner(o) == POLLERS && !had_held_posts &&
+			       (is_quiet || o->patience == VB_POLLER_LATE_CROWDED);
 	const vb_time most = is_seldom ? VB_POLLER_LOOK_MOST : VB_POLLER_LOOK_BUSY;
 
 	if (away > o->patience / 2)
@@ -322,7 +322,7 @@ static void note_back(struct vb_ownership *o)
 
 /* The owner that has the mutex now says what follows, whatever the alarm was set for: meanwhile another may have come.
  * An alarm for the lane counts as set until a turn has served it, so that it is not set again before. */
-struct vb_look vb_ownership_timer_is_up(struct vb_ownership *o, bool is_quiet, bool had_riders, vb_time now)
+struct vb_look vb_ownership_timer_is_up(struct vb_ownership *o, bool is_quiet, bool had_held_posts, vb_time now)
 {
 	const bool was_to_look = o->alarm == VB_ALARM_LOOK;
 	struct vb_look look = { .must_drive = true };
@@ -335,7 +335,7 @@ struct vb_look vb_ownership_timer_is_up(struct vb_ownership *o, bool is_quiet, b
 		const vb_time away = vb_time_since(o->polled_at, now);
 		look.must_drive = away >= o->patience;
 		look.has_looked = !look.must_drive;
-		look.actions = look.has_looked ? look_again(o, away, is_quiet, had_riders) : take_over(o);
+		look.actions = look.has_looked ? look_again(o, away, is_quiet, had_held_posts) : take_over(o);
 	} else if (was_to_look && vb_ownership_is_waiter(o)) {
 		note_back(o);
 		look.must_drive = false;

@@ -184,8 +184,8 @@ struct vb_look {
 };
 
 /* The timer has come up, for whatever it was set to.
- * is_quiet: the port had nothing for long. had_riders: posts have waited for a poll since the last look. */
-struct vb_look vb_ownership_timer_is_up(struct vb_ownership *o, bool is_quiet, bool had_riders, vb_time now);
+ * is_quiet: the port had nothing for long. had_held_posts: posts have waited for a poll since the last look. */
+struct vb_look vb_ownership_timer_is_up(struct vb_ownership *o, bool is_quiet, bool had_held_posts, vb_time now);
 
 /* ---- The lane's deadlines ---- */
 

@@ -141,10 +141,11 @@ static bool hear_timer(struct vb_host_lane_state *s)
 {
 	vb_host_lane_lock(&s->host_lane);
 	const bool is_quiet = s->port_quiet >= VB_PORT_QUIET;
-	struct vb_look look = vb_ownership_timer_is_up(&s->ownership, is_quiet, s->riders.were_there, vb_host_now());
+	struct vb_look look =
+		vb_ownership_timer_is_up(&s->ownership, is_quiet, s->held_posts.were_there, vb_host_now());
 	vb_wakeups_do(s, look.actions);
 	if (look.has_looked)
-		s->riders.were_there = false;
+		s->held_posts.were_there = false;
 	assert(!look.must_drive || !vb_ownership_is_left_to_pollers(&s->ownership));
 	vb_host_lane_unlock(&s->host_lane);
 	return look.must_drive;

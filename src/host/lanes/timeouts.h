@@ -15,7 +15,7 @@
 /* The progress thread looks for pollers at least so often, ... */
 #define VB_POLLER_LOOK_MOST (3200 * VB_US)
 /* ... and so often where packets come and pollers have their cores to themselves, or where posts waited for the next
- * poll (riders.h), or for a waiter that left and is expected back. */
+ * poll (held_posts.h), or for a waiter that left and is expected back. */
 #define VB_POLLER_LOOK_BUSY VB_POLLER_LATE_CROWDED
 /* A poller looks so often whether it was kept away from its core: a system call. */
 #define VB_PRESENCE_EVERY (VB_POLLER_LATE / 2)
@@ -43,13 +43,13 @@
 /* A core that another thread took is taken for shared so long: threads that share one take turns in less. */
 #define VB_POLLER_SHARES_FOR (5 * VB_MS)
 
-/* ---- How long posts may wait for the next poll: riders.c --------------------------------------------------------- */
+/* ---- How long posts may wait for the next poll: held_posts.c ----------------------------------------------------- */
 
 /* After so long since the newest post, a program that then polls or posts has done something else in between. */
-#define VB_RIDER_LATE (20 * VB_US)
+#define VB_HELD_LATE (20 * VB_US)
 /* The same if another thread drives the lane. It is shorter: riding requests leave with the next acknowledgement
  * anyway, and the program may be waiting for a flag that it posted behind its data. */
-#define VB_RIDER_LATE_ABSENT (5 * VB_US)
+#define VB_HELD_LATE_ABSENT (5 * VB_US)
 
 /* ---- How long the progress thread stays awake for local peers: progress.c ---------------------------------------- */
 

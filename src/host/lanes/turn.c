@@ -115,15 +115,15 @@ bool vb_turn_transmit(struct vb_host_lane *d, vb_time now)
 {
 	struct vb_host_lane_state *s = vb_state_of(d);
 
-	vb_host_peers_take_wishes(d);
+	vb_host_peers_take_wanted(d);
 	bool has_local_peers = vb_host_peers_transmit(d, now);
 	d->has_more = vb_host_peers_have_more(d);
 	if (!d->frames && !vb_lane_wants_transmit(d->lane, now))
 		return has_local_peers;
 	now = vb_host_now();
-	vb_riders_leave(&s->riders, !vb_is_progress_thread, now);
+	vb_held_posts_release(&s->held_posts, !vb_is_progress_thread, now);
 	unsigned rounds = send_batches(d, now);
-	vb_host_peers_take_wishes(d);
+	vb_host_peers_take_wanted(d);
 	d->has_more |= rounds == TRANSMIT_ROUNDS;
 	if (rounds)
 		say_trains_refused(s);

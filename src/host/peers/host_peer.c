@@ -19,7 +19,7 @@
 /* Requests under way to a process that has ended do not fail before. Programs leave with messages of their peers on the
  * way, when they have had all that they want (ibv_srq_pingpong), and a program that is told of an end in the middle of
  * what it is still to poll fails. */
-#define MOURNING (500 * VB_MS)
+#define CLOSING_LASTS (500 * VB_MS)
 
 #define TO(state) (1u << VB_PEER_##state)
 
@@ -39,7 +39,7 @@ static const struct state {
 		.is_connected = true,
 		.lasts = PATIENCE },
 	[VB_PEER_READY] = { .next = TO(IDLE) | TO(CLOSING), .is_connected = true },
-	[VB_PEER_CLOSING] = { .next = TO(IDLE), .is_connected = true, .lasts = MOURNING },
+	[VB_PEER_CLOSING] = { .next = TO(IDLE), .is_connected = true, .lasts = CLOSING_LASTS },
 };
 
 bool vb_host_peer_may_become(enum vb_host_peer_state from, enum vb_host_peer_state to)

@@ -9,7 +9,7 @@
  *   READY       the lane sends to it by memory
  *   CLOSING     it has ended; what is under way to it fails at the deadline
  *
- *            wish           introduction              HELLO           its end            deadline
+ *            wanted         introduction              HELLO           its end            deadline
  *   IDLE ----------> ASKED --------------> INTRODUCED ------> READY ---------> CLOSING ----------> IDLE
  *                    |  ^                   |    |              |
  *        no QP there |  | the broker ended  |    | refused      | let go
@@ -62,7 +62,7 @@ struct vb_host_peer_exchange {
 	struct vb_deadline tell_at;  /* when the peer is to be told at the latest */
 };
 
-/* Made for the first wish or introduction. Stays when the peer is gone, for the summary. */
+/* Made for the first time that it is wanted or introduced. Stays when the peer is gone, for the summary. */
 struct vb_host_peer {
 	struct vb_host_peers *all;
 	uint8_t slot;

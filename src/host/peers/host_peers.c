@@ -1,4 +1,4 @@
-/* A lane's table of local peers: its wishes, the waits that end, opening and closing. */
+/* A lane's table of local peers: the peers that it wants, the waits that end, opening and closing. */
 #include "base/invariant.h"
 #include "host/peers/host_peer.h"
 
@@ -75,7 +75,7 @@ void vb_host_peers_be_patient(struct vb_host_lane *d, vb_time now)
 		vb_host_peers_let_idle_go(all, now);
 }
 
-/* ---- Wishes ------------------------------------------------------------------------------------------------------ */
+/* ---- Wanted peers ------------------------------------------------------------------------------------------------ */
 
 static void connect_to_ourselves(struct vb_host_peer *peer)
 {
@@ -97,7 +97,7 @@ static void wait_for(struct vb_host_peer *peer, vb_time now)
 	vb_host_peer_await(peer, now);
 }
 
-static void answer_wish(struct vb_host_peers *all, const struct vb_gid *gid, uint8_t slot, vb_time now)
+static void answer_wanted(struct vb_host_peers *all, const struct vb_gid *gid, uint8_t slot, vb_time now)
 {
 	struct vb_host_lane *d = all->host_lane;
 	struct vb_host_peer *peer = vb_here_has(&all->here, gid, now) ? vb_host_peer_get(all, slot) : NULL;
@@ -118,7 +118,7 @@ static void answer_wish(struct vb_host_peers *all, const struct vb_gid *gid, uin
 		wait_for(peer, now);
 }
 
-void vb_host_peers_take_wishes(struct vb_host_lane *d)
+void vb_host_peers_take_wanted(struct vb_host_lane *d)
 {
 	struct vb_gid gid;
 	uint8_t slot;
@@ -126,8 +126,8 @@ void vb_host_peers_take_wishes(struct vb_host_lane *d)
 	if (!d->peers)
 		return;
 	vb_host_peers_say_open(d->peers);
-	while (vb_lane_next_wish(d->lane, &gid, &slot))
-		answer_wish(d->peers, &gid, slot, vb_host_now());
+	while (vb_lane_next_wanted_peer(d->lane, &gid, &slot))
+		answer_wanted(d->peers, &gid, slot, vb_host_now());
 }
 
 static bool is_still_here(struct vb_host_peers *all, struct vb_host_peer *peer, unsigned i)

@@ -1,7 +1,7 @@
 /* The inside of host/, local peers: processes of this network namespace with which a host lane's lane shares memory. A
  * host lane's own slot is one as well.
  *
- *   host_peers.c             the lane's table of them: wishes, deadlines, opening and closing
+ *   host_peers.c             the lane's table of them: wanted peers, deadlines, opening and closing
  *   host_peer.c              one peer: its states, and what the lane is told of it
  *   host_peer_meet.c         what the broker says: introductions, and why there are none
  *   host_peer_admission.c    which introductions are taken, and for how long
@@ -65,8 +65,8 @@ void vb_host_peers_forget(struct vb_host_lane *host_lane); /* its descriptors ar
 void vb_host_peers_forked(
 	struct vb_host_lane *host_lane); /* in a forked child: closes descriptors, touches nothing else */
 
-/* Answers the lane's wishes, as far as that can be done at once. */
-void vb_host_peers_take_wishes(struct vb_host_lane *host_lane);
+/* Answers the lane which wanted peers are there, as far as that can be done at once. */
+void vb_host_peers_take_wanted(struct vb_host_lane *host_lane);
 /* Other addresses are local now: a peer at one that is gone is none. */
 void vb_host_peers_address_change(struct vb_host_lane *host_lane);
 /* Ends the waits that are over: a broker that has been silent for long is not waited for; a peer that lives is, but

@@ -1,7 +1,7 @@
-/* Whom a lane wishes to know as local peers, and who waits until its holder has answered. */
+/* Which peers a lane wants as local peers, and who waits until its holder has answered. */
 #include "pair.h"
 
-static struct pair *open_wishing(enum vb_qp_type type)
+static struct pair *open_wanting(enum vb_qp_type type)
 {
 	struct pair *p = pair_open_lanes(false, 0);
 	p->is_local = true;
@@ -12,20 +12,20 @@ static struct pair *open_wishing(enum vb_qp_type type)
 	return p;
 }
 
-static void assert_wish(struct pair *p, int of)
+static void assert_wanted(struct pair *p, int of)
 {
 	struct vb_gid gid;
 	uint8_t slot;
-	assert_true(vb_lane_next_wish(p->side[of].lane, &gid, &slot));
+	assert_true(vb_lane_next_wanted_peer(p->side[of].lane, &gid, &slot));
 	assert_true(vb_gid_equal(&gid, &p->side[!of].gid));
 	assert_int_equal(slot, 2 - of);
 }
 
-static void assert_no_wish(struct pair *p, int of)
+static void assert_no_wanted(struct pair *p, int of)
 {
 	struct vb_gid gid;
 	uint8_t slot;
-	assert_false(vb_lane_next_wish(p->side[of].lane, &gid, &slot));
+	assert_false(vb_lane_next_wanted_peer(p->side[of].lane, &gid, &slot));
 }
 
 static void answer(struct pair *p, int of, struct vb_local_peer *peer)
@@ -41,19 +41,19 @@ static void again(struct pair *p)
 	pair_connect(p);
 }
 
-static void wish__holds_back_what_is_first(void **state)
+static void wanted__holds_back_what_is_first(void **state)
 {
 	static const enum vb_qp_type types[] = { VB_QP_RC, VB_QP_UC };
 	for (int i = 0; i < 4; i++) {
-		struct pair *p = open_wishing(types[i % 2]);
+		struct pair *p = open_wanting(types[i % 2]);
 		pair_connect(p);
 		pair_post_receive(p, 1, 5, 0, 8);
 		pair_post(p, 0, VB_WR_SEND, 0, 8, 0);
 		pair_settle(p);
 		assert_true(vb_cq_is_empty(p->side[1].cq));
 		for (int of = 0; of < 2; of++) {
-			assert_wish(p, of);
-			assert_no_wish(p, of);
+			assert_wanted(p, of);
+			assert_no_wanted(p, of);
 		}
 		pair_settle(p);
 		assert_true(vb_cq_is_empty(p->side[1].cq));
@@ -67,38 +67,38 @@ static void wish__holds_back_what_is_first(void **state)
 	}
 }
 
-static void wish__is_made_once_at_a_time(void **state)
+static void wanted__is_made_once_at_a_time(void **state)
 {
-	struct pair *p = open_wishing(VB_QP_RC);
+	struct pair *p = open_wanting(VB_QP_RC);
 	pair_connect(p);
 	again(p);
-	assert_wish(p, 0);
+	assert_wanted(p, 0);
 	again(p);
-	assert_no_wish(p, 0);
+	assert_no_wanted(p, 0);
 	answer(p, 0, NULL);
 	again(p); /* somebody else may have the slot by now */
-	assert_wish(p, 0);
+	assert_wanted(p, 0);
 	answer(p, 0, &p->side[0].other);
 	again(p);
-	assert_no_wish(p, 0);
+	assert_no_wanted(p, 0);
 	answer(p, 0, NULL);
 	again(p);
-	assert_wish(p, 0);
+	assert_wanted(p, 0);
 	pair_close(p);
 }
 
-static void wish__that_was_answered_before_it_was_taken_is_none(void **state)
+static void wanted__that_was_answered_before_it_was_taken_is_none(void **state)
 {
-	struct pair *p = open_wishing(VB_QP_RC);
+	struct pair *p = open_wanting(VB_QP_RC);
 	pair_connect(p);
 	answer(p, 0, &p->side[0].other);
-	assert_no_wish(p, 0);
+	assert_no_wanted(p, 0);
 	pair_close(p);
 }
 
-static void wish__does_not_hold_back_who_goes_on(void **state)
+static void wanted__does_not_hold_back_who_goes_on(void **state)
 {
-	struct pair *p = open_wishing(VB_QP_RC);
+	struct pair *p = open_wanting(VB_QP_RC);
 	pair_connect(p);
 	for (int of = 0; of < 2; of++)
 		answer(p, of, NULL);
@@ -108,7 +108,7 @@ static void wish__does_not_hold_back_who_goes_on(void **state)
 	struct vb_qp *first = p->side[0].qp;
 	p->side[0].qp = pair_qp(&p->side[0], VB_QP_RC, NULL);
 	pair_to_rtr(p, 0);
-	assert_wish(p, 0);
+	assert_wanted(p, 0);
 	struct vb_qp *second = p->side[0].qp;
 	p->side[0].qp = first;
 	pair_post(p, 0, VB_WR_RDMA_WRITE, 0, 8, 0);
@@ -118,10 +118,10 @@ static void wish__does_not_hold_back_who_goes_on(void **state)
 	pair_close(p);
 }
 
-static void wish__of_a_qp_that_goes_holds_nobody(void **state)
+static void wanted__of_a_qp_that_goes_holds_nobody(void **state)
 {
 	for (int i = 0; i < 2; i++) {
-		struct pair *p = open_wishing(VB_QP_RC);
+		struct pair *p = open_wanting(VB_QP_RC);
 		pair_connect(p);
 		pair_post(p, 0, VB_WR_RDMA_WRITE, 0, 8, 0);
 		pair_settle(p);
@@ -133,38 +133,38 @@ static void wish__of_a_qp_that_goes_holds_nobody(void **state)
 	}
 }
 
-static void wish__of_a_datagram_is_made_once(void **state)
+static void wanted__of_a_datagram_is_made_once(void **state)
 {
-	struct pair *p = open_wishing(VB_QP_UD);
+	struct pair *p = open_wanting(VB_QP_UD);
 	pair_connect(p);
-	assert_no_wish(p, 0);
+	assert_no_wanted(p, 0);
 	pair_post_receive(p, 1, 5, 0, 48);
 	pair_post_receive(p, 1, 6, 0, 48);
 	pair_post_datagram(p, 0, 0, 8);
 	pair_settle(p);
 	assert_true(vb_cq_is_empty(p->side[1].cq));
-	assert_wish(p, 0);
+	assert_wanted(p, 0);
 	answer(p, 0, NULL);
 	pair_post_datagram(p, 0, 0, 8);
 	pair_settle(p);
 	assert_int_equal(pair_completion(p, 1).wr_id, 5);
 	assert_int_equal(pair_completion(p, 1).wr_id, 6);
-	assert_no_wish(p, 0);
+	assert_no_wanted(p, 0);
 	pair_close(p);
 }
 
-static void wish__that_is_put_off_holds_back_who_is_connected(void **state)
+static void wanted__that_is_put_off_holds_back_who_is_connected(void **state)
 {
-	struct pair *p = open_wishing(VB_QP_RC);
+	struct pair *p = open_wanting(VB_QP_RC);
 	pair_connect(p);
 	pair_post(p, 0, VB_WR_RDMA_WRITE, 0, 8, 0);
 	pair_settle(p);
 	for (int of = 0; of < 2; of++) {
-		assert_wish(p, of);
+		assert_wanted(p, of);
 		for (int i = 0; i < 2; i++)
 			vb_lane_put_off_local_peer(p->side[of].lane, &p->side[!of].gid, (uint8_t)(2 - of));
 	}
-	assert_no_wish(p, 0);
+	assert_no_wanted(p, 0);
 	pair_settle(p);
 	assert_true(vb_cq_is_empty(p->side[0].cq));
 	for (int of = 0; of < 2; of++)
@@ -175,20 +175,20 @@ static void wish__that_is_put_off_holds_back_who_is_connected(void **state)
 	pair_close(p);
 }
 
-static void wish__that_is_put_off_lets_datagrams_go_as_packets(void **state)
+static void wanted__that_is_put_off_lets_datagrams_go_as_packets(void **state)
 {
-	struct pair *p = open_wishing(VB_QP_UD);
+	struct pair *p = open_wanting(VB_QP_UD);
 	pair_connect(p);
 	for (unsigned i = 0; i < 3; i++)
 		pair_post_receive(p, 1, i, 0, 48);
 	pair_post_datagram(p, 0, 0, 8);
 	pair_settle(p);
-	assert_wish(p, 0);
+	assert_wanted(p, 0);
 	vb_lane_put_off_local_peer(p->side[0].lane, &p->side[1].gid, 2);
 	pair_settle(p);
 	pair_post_datagram(p, 0, 0, 8);
 	pair_settle(p);
-	assert_no_wish(p, 0);
+	assert_no_wanted(p, 0);
 	assert_int_equal(p->descriptors, 0);
 	answer(p, 0, &p->side[0].other);
 	pair_post_datagram(p, 0, 0, 8);
@@ -199,12 +199,12 @@ static void wish__that_is_put_off_lets_datagrams_go_as_packets(void **state)
 	pair_close(p);
 }
 
-static void wish__is_not_made_for_a_holder_who_does_not_ask(void **state)
+static void wanted__is_not_made_for_a_holder_who_does_not_ask(void **state)
 {
-	struct pair *p = open_wishing(VB_QP_RC);
+	struct pair *p = open_wanting(VB_QP_RC);
 	p->side[0].lane->meets_local_peers = false;
 	pair_connect(p);
-	assert_no_wish(p, 0);
+	assert_no_wanted(p, 0);
 	pair_post(p, 0, VB_WR_RDMA_WRITE, 0, 8, 0);
 	pair_settle(p);
 	assert_int_equal(pair_completion(p, 0).status, VB_WC_SUCCESS);
@@ -214,15 +214,15 @@ static void wish__is_not_made_for_a_holder_who_does_not_ask(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wish__holds_back_what_is_first),
-		cmocka_unit_test(wish__is_made_once_at_a_time),
-		cmocka_unit_test(wish__that_was_answered_before_it_was_taken_is_none),
-		cmocka_unit_test(wish__does_not_hold_back_who_goes_on),
-		cmocka_unit_test(wish__of_a_qp_that_goes_holds_nobody),
-		cmocka_unit_test(wish__of_a_datagram_is_made_once),
-		cmocka_unit_test(wish__that_is_put_off_holds_back_who_is_connected),
-		cmocka_unit_test(wish__that_is_put_off_lets_datagrams_go_as_packets),
-		cmocka_unit_test(wish__is_not_made_for_a_holder_who_does_not_ask),
+		cmocka_unit_test(wanted__holds_back_what_is_first),
+		cmocka_unit_test(wanted__is_made_once_at_a_time),
+		cmocka_unit_test(wanted__that_was_answered_before_it_was_taken_is_none),
+		cmocka_unit_test(wanted__does_not_hold_back_who_goes_on),
+		cmocka_unit_test(wanted__of_a_qp_that_goes_holds_nobody),
+		cmocka_unit_test(wanted__of_a_datagram_is_made_once),
+		cmocka_unit_test(wanted__that_is_put_off_holds_back_who_is_connected),
+		cmocka_unit_test(wanted__that_is_put_off_lets_datagrams_go_as_packets),
+		cmocka_unit_test(wanted__is_not_made_for_a_holder_who_does_not_ask),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -367,7 +367,7 @@ static unsigned at_port(struct end *end)
 
 /* The port keeps what it has, so nothing is acknowledged meanwhile. The thread may just look whether there is
  * something to do, and takes along what has been posted; so it is tried again. */
-static void open_with_riders(unsigned posts)
+static void open_with_held_posts(unsigned posts)
 {
 	for (unsigned tries = 0;; tries++) {
 		open_ends(VB_QP_RC, true);
@@ -394,7 +394,7 @@ static void take_all(unsigned posts)
 
 static void post__rides_behind_others_until_the_next_poll(void **state)
 {
-	open_with_riders(4);
+	open_with_held_posts(4);
 	for (unsigned i = 0; i < 1000 && at_port(&ends[0]) == 1; i++)
 		vb_device_drive(&ends[0].device, VB_ALL_LANES);
 	assert_int_equal(at_port(&ends[0]), 4);
@@ -404,7 +404,7 @@ static void post__rides_behind_others_until_the_next_poll(void **state)
 
 static void post__that_rides_is_settled_with_the_rest(void **state)
 {
-	open_with_riders(2);
+	open_with_held_posts(2);
 	pthread_mutex_lock(&ends[0].host_lane->mutex);
 	vb_host_lane_settle(ends[0].host_lane);
 	pthread_mutex_unlock(&ends[0].host_lane->mutex);

@@ -20,7 +20,7 @@ static const struct {
 	enum vb_host_peer_state from, to;
 	const char *by;
 } legal[] = {
-	{ VB_PEER_IDLE, VB_PEER_ASKED, "a wish, or a QP connected to a peer that let go" },
+	{ VB_PEER_IDLE, VB_PEER_ASKED, "wanted, or a QP connected to a peer that let go" },
 	{ VB_PEER_IDLE, VB_PEER_INTRODUCED, "an introduction that the peer asked for; the lane itself" },
 	{ VB_PEER_ASKED, VB_PEER_IDLE, "the broker: alone; a refusal of ours" },
 	{ VB_PEER_ASKED, VB_PEER_UNWILLING, "the broker: the peer has not asked" },

@@ -137,7 +137,7 @@ static void poller__that_stops_is_missed_within_its_time(void **state)
 }
 
 /* Looks the thread has for a poller that polls each microsecond; when the last two are so far apart. */
-static vb_time gap_of_looks(bool kept_away, bool is_quiet, bool had_riders)
+static vb_time gap_of_looks(bool kept_away, bool is_quiet, bool had_held_posts)
 {
 	vb_time before = NOW;
 
@@ -145,7 +145,7 @@ static vb_time gap_of_looks(bool kept_away, bool is_quiet, bool had_riders)
 	for (unsigned i = 0; i < 10; i++) {
 		before = o.alarm_at;
 		vb_ownership_polled(&o, vb_time_add(before, -VB_US));
-		struct vb_look look = vb_ownership_timer_is_up(&o, is_quiet, had_riders, before);
+		struct vb_look look = vb_ownership_timer_is_up(&o, is_quiet, had_held_posts, before);
 		assert_true(look.has_looked && !look.must_drive);
 		assert_int_equal(look.actions, VB_DO_SET_TIMER);
 	}

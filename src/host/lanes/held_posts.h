@@ -1,4 +1,4 @@
-/* Riders: small requests that were posted while others are under way, and wait for the program's next poll to leave
+/* Held posts: small requests that were posted while others are under way, and wait for the program's next poll to leave
  * together, as one datagram instead of one each. They leave sooner where they are enough for a train, and at the latest
  * when a thread drives the lane for another reason: because an acknowledgement of what is under way has come, or
  * because the progress thread looks whether the program still polls.
@@ -8,13 +8,13 @@
  * goes on like that.
  *
  * Source: J. Nagle, RFC 896, whose rule it is to let the first go and collect the rest. Threads: the lane's mutex. */
-#ifndef VB_HOST_RIDERS_H
-#define VB_HOST_RIDERS_H
+#ifndef VB_HOST_HELD_POSTS_H
+#define VB_HOST_HELD_POSTS_H
 
 #include <stdbool.h>
 #include "base/time.h"
 
-struct vb_riders {
+struct vb_held_posts {
 	unsigned count; /* that wait */
 	vb_time newest_at;
 	bool were_there; /* since the progress thread looked for pollers */
@@ -23,8 +23,8 @@ struct vb_riders {
 };
 
 /* True: one more may wait. False: it leaves at once, with all that wait. */
-bool vb_riders_board(struct vb_riders *riders, vb_time now);
+bool vb_held_posts_add(struct vb_held_posts *held_posts, vb_time now);
 /* All leave. by_program: because the program polls or posts, else in its absence. */
-void vb_riders_leave(struct vb_riders *riders, bool by_program, vb_time now);
+void vb_held_posts_release(struct vb_held_posts *held_posts, bool by_program, vb_time now);
 
 #endif

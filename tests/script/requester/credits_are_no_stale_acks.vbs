@@ -5,6 +5,6 @@ qp rc
  +9us < rc.ack psn=100 credits=1 msn=1
  +0us complete wr=1 success
  +5us < rc.ack psn=100 credits=2 msn=1
- +0us counter drop_ghost=0
+ +0us counter drop_stale_ack=0
  +5us < rc.ack psn=100 credits=2 msn=1
- +0us counter drop_ghost=1
+ +0us counter drop_stale_ack=1

@@ -13,4 +13,4 @@ qp rc
  +5us < rc.ack psn=100
  +5us < rc.atomic_ack psn=100 dropped
  +5us < rc.read_response_only psn=100 len=8 dropped
- +0us counter drop_ghost=9
+ +0us counter drop_stale_ack=9
