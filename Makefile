@@ -13,7 +13,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: shown validate-fabric validate-live interop sanitize install deb portability format clean help
+.PHONY: shown validate-fabric validate-live interop sanitize install dist deb portability format clean help
 
 all: ## build the product, all that is installed, optimised, into build/
 	$(DEPS) build
@@ -113,6 +113,12 @@ install: ## install a release build, from build-release/, into PREFIX (default /
 	@scripts/build $(RELEASE) -Dtests=false -Db_ndebug=true -Dprefix=$(PREFIX)
 	@$(MESON) configure $(RELEASE) -Dprefix=$(PREFIX)
 	@$(MESON) install -C $(RELEASE)
+
+dist: ## make the release's tarball from the last commit, build it and run its tests (ARGS="--no-tests" does not)
+	$(DEPS) build check
+	@scripts/build $(BUILD) product
+	@$(MESON) dist -C $(BUILD) --formats xztar $(ARGS)
+	@ls $(BUILD)/meson-dist/*
 
 deb: ## build Debian packages of this tree into build-deb/
 	$(DEPS) build deb
