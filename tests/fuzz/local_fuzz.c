@@ -16,8 +16,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 static struct {
-	struct vb_local_peer *local_peer; /* NULL: lost */
-	uint8_t *heap;                    /* of the other end */
+	struct vb_local_peer *peer; /* NULL: lost */
+	uint8_t *heap;              /* of the other end */
 	struct vb_descriptor waiting[WAITING];
 	unsigned waiting_count;
 	struct vb_descriptor sent[SENT]; /* lately, by us */
@@ -51,7 +51,7 @@ static void lose(void)
 	local.peer = NULL;
 }
 
-static void answer_wantedes(void)
+static void answer_wanted(void)
 {
 	struct vb_gid gid;
 	uint8_t slot;
@@ -222,7 +222,7 @@ static void check_sent(const struct vb_descriptor *sent)
 
 static void send(void)
 {
-	answer_wantedes();
+	answer_wanted();
 	if (!local.peer)
 		return;
 	struct vb_local_room room = open_room();
@@ -310,7 +310,7 @@ static void open_local(void)
 	scene_open(PEER_QPN, REGION_MAX, 65536, &epochs);
 	require(vb_mr_register(scene.pd, &mr, &local.secret) == 0);
 	meet();
-	answer_wantedes();
+	answer_wanted();
 }
 
 static void close_local(void)
