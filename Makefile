@@ -4,6 +4,7 @@
 BUILD   ?= build
 RELEASE ?= build-release
 PREFIX  ?= /usr/local
+PYTHON  ?= /usr/bin/python3
 MINUTES ?= 60
 
 MESON  := meson
@@ -13,7 +14,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: shown validate-fabric validate-live interop sanitize install dist deb portability format clean help
+.PHONY: shown validate-fabric validate-live interop sanitize install dist deb wheel portability format clean help
 
 all: ## build the product, all that is installed, optimised, into build/
 	$(DEPS) build
@@ -124,6 +125,11 @@ deb: ## build Debian packages of this tree into build-deb/
 	$(DEPS) build deb
 	@scripts/deb
 
+wheel: ## make the Python wheel and the sdist of a release build, into build-wheel/ (PYTHON=PROGRAM)
+	$(DEPS) build wheel
+	@scripts/build $(RELEASE) -Dtests=false -Db_ndebug=true -Dprefix=$(PREFIX)
+	@$(PYTHON) scripts/wheel $(RELEASE)
+
 portability: ## from nothing, in clean roots of Debian 12 and 13: everything (root; ARGS="--only NAME", "--list", ...)
 	$(DEPS) portability
 	@python3 tests/portability/run.py $(ARGS)
@@ -133,7 +139,7 @@ format: ## put every C file into the house style, with clang-format 14
 	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
 
 clean: ## remove what was built
-	rm -rf $(BUILD) $(RELEASE) build-asan build-tsan build-fuzz build-deb
+	rm -rf $(BUILD) $(RELEASE) build-asan build-tsan build-fuzz build-deb build-wheel
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -56,12 +56,22 @@ class Environment:
         stem = wheel.name.replace("-", "_")
         return any(self.path.glob(f"lib/python*/site-packages/{stem}-{wheel.version}.dist-info"))
 
+    def install_file(self, path):
+        """A wheel that is here, in place of an earlier one of this name."""
+        self._make()
+        self._run([*self._pip(), "--no-index", "--force-reinstall", str(path)], f"installing {path}")
+
     def _install(self, wheel):
+        self._make()
+        self._run([*self._pip(), *["--no-deps"] * wheel.alone, f"{wheel.name}=={wheel.version}"],
+                  f"installing {wheel.name} {wheel.version}")
+
+    def _make(self):
         if not self.program("pip").exists():  # it comes last
             self._run([sys.executable, "-m", "venv", str(self.path)], f"making {self.path}")
-        command = [str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
-        self._run(command + ["--no-deps"] * wheel.alone + [f"{wheel.name}=={wheel.version}"],
-                  f"installing {wheel.name} {wheel.version}")
+
+    def _pip(self):
+        return [str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
 
     def _run(self, command, what):
         print(f"{what} ...", flush=True)

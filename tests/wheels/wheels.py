@@ -24,6 +24,7 @@ def parse_arguments():
                                      "installed stays for the next run.")
     parser.add_argument("--build", default=str(ROOT / "build"), help="build directory with the launcher 'verbena'")
     parser.add_argument("--venv", metavar="DIRECTORY", help="the virtual environment (BUILD/venv-wheels)")
+    parser.add_argument("--wheel", metavar="FILE", help="install Verbena's own wheel as well (make wheel), and use it, not the build")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="only checks whose name contains NAME (several: any of them)")
     parser.add_argument("--list", action="store_true", help="print the checks and what they install, and stop")
@@ -85,14 +86,16 @@ def main():
         return 0
     if not chosen:
         sys.exit(f"no check's name contains {' or '.join(options.only)}; --list shows them")
-    if not (pathlib.Path(options.build) / "verbena").exists():
+    if not options.wheel and not (pathlib.Path(options.build) / "verbena").exists():
         sys.exit(f"{options.build}/verbena is not there: type make first")
 
     signal.signal(signal.SIGTERM, end_nicely)
     environment = packages.Environment(options.venv or pathlib.Path(options.build) / "venv-wheels")
+    if options.wheel:
+        environment.install_file(options.wheel)
     options.verbose, options.stop_after, options.second_try = True, 0, False
     report = Report(len(chosen), options)
-    launcher = str(pathlib.Path(options.build).resolve() / "verbena")
+    launcher = str(environment.program("verbena") if options.wheel else pathlib.Path(options.build).resolve() / "verbena")
     try:
         for check in chosen:
             run(check, environment, launcher, options.build, report)

@@ -1,0 +1,3 @@
+from verbena import execute
+
+execute()
