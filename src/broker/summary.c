@@ -20,7 +20,8 @@
 
 #define PAGE_FD         3
 #define READER_PATIENCE 10000 /* ms for the reader of stderr to make room */
-#define LOOK_AGAIN_S    5     /* between two checks of the program, for kernels without robust mutexes */
+#define NOT_WRITTEN     "verbena: VERBENA_STATS_JSON: the file of a program that was killed cannot be written\n"
+#define LOOK_AGAIN_S    5 /* between two checks of the program, for kernels without robust mutexes */
 
 /* A signal to the program's process group, or to all processes, is not meant for this process. */
 static void leave_program(void)
@@ -85,6 +86,21 @@ static void print(const char *text, size_t length)
 	}
 }
 
+/* The program's working directory may be another by now, so the name is an absolute one if it came from verbena run. */
+static void append_json(const struct vb_summary_page *page, const struct vb_summary_text *json)
+{
+	char file[VB_SUMMARY_PATH];
+	const uint32_t length = json->length;
+
+	if (length == 0 || length > VB_SUMMARY_BYTES)
+		return;
+	memcpy(file, page->json_file, sizeof(file));
+	file[sizeof(file) - 1] = '\0';
+	int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	if (fd < 0 || write(fd, json->bytes, length) != (ssize_t)length)
+		print(NOT_WRITTEN, sizeof(NOT_WRITTEN) - 1);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -103,5 +119,6 @@ int main(int argc, char **argv)
 		return 0;
 	uint32_t length = page->texts[current].length;
 	print(page->texts[current].bytes, length < VB_SUMMARY_BYTES ? length : VB_SUMMARY_BYTES);
+	append_json(page, &page->json[current]);
 	return 0;
 }

@@ -26,6 +26,9 @@ const char vb_run_help[] =
 	"                   the process id\n"
 	"  --stats          print a summary of paths and counters on stderr when a process\n"
 	"                   ends, however it ends\n"
+	"  --stats-json FILE\n"
+	"                   append that summary to FILE, a line of JSON for each process,\n"
+	"                   with every counter; %p in FILE becomes the process id\n"
 	"  --faults SPEC    inject faults into received packets, for example\n"
 	"                   drop=1%,dup=1%,reorder=1%,corrupt=1%,delay=1ms,seed=7; in a\n"
 	"                   process that only sends, they hit the acknowledgements\n"
@@ -141,18 +144,18 @@ static bool set_loader_paths(const struct preloads *with)
 	       (!with->usual || set_usual_preloads(&places));
 }
 
-/* The capture file is relative to the user's directory, though the program may change its own. */
-static bool set_capture(const char *file)
+/* A file is relative to the user's directory, though the program may change its own. */
+static bool set_file(const char *variable, const char *file)
 {
 	char directory[PATH_MAX], *path;
 
 	if (file[0] == '/')
-		return set_variable("VERBENA_PCAP", file);
+		return set_variable(variable, file);
 	if (!getcwd(directory, sizeof(directory)) || asprintf(&path, "%s/%s", directory, file) < 0) {
-		say("--pcap: %s", strerror(errno));
+		say("%s: %s", file, strerror(errno));
 		return false;
 	}
-	bool is_set = set_variable("VERBENA_PCAP", path);
+	bool is_set = set_variable(variable, path);
 	free(path);
 	return is_set;
 }
@@ -214,10 +217,11 @@ static int run(const struct preloads *with, char **command)
 
 int vb_run_main(const struct vb_command *self, int argc, char **argv)
 {
-	enum { PCAP = 1, STATS, FAULTS, NO_PRELOAD, RSOCKETS };
+	enum { PCAP = 1, STATS, STATS_JSON, FAULTS, NO_PRELOAD, RSOCKETS };
 	static const struct option options[] = {
 		{ "pcap", required_argument, NULL, PCAP },
 		{ "stats", no_argument, NULL, STATS },
+		{ "stats-json", required_argument, NULL, STATS_JSON },
 		{ "faults", required_argument, NULL, FAULTS },
 		{ "no-preload", no_argument, NULL, NO_PRELOAD },
 		{ "rsockets", no_argument, NULL, RSOCKETS },
@@ -237,10 +241,13 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 		}
 		switch (option) {
 		case PCAP:
-			is_set &= set_capture(optarg);
+			is_set &= set_file("VERBENA_PCAP", optarg);
 			break;
 		case STATS:
 			is_set &= set_variable("VERBENA_STATS", "1");
+			break;
+		case STATS_JSON:
+			is_set &= set_file("VERBENA_STATS_JSON", optarg);
 			break;
 		case FAULTS:
 			is_set &= set_variable("VERBENA_FAULTS", optarg);

@@ -112,7 +112,7 @@ static void at_exit(void)
 	if (p)
 		take_leave(p);
 	else if (!has_opened && vb_summary_is_mine_to_say(NULL))
-		vb_log(VB_LOG_ERROR, VB_SUMMARY_NONE_OPENED);
+		vb_summary_say_none_opened();
 }
 
 /* _exit() runs no handlers; our preload library, where it is loaded, is in front of it (preload/hooks_exit.c). */
@@ -137,7 +137,7 @@ void vb_devices_expect_use(void)
 {
 	const struct vb_settings *settings = vb_settings_get();
 
-	if (!settings || !settings->stats)
+	if (!settings || !vb_settings_want_summary(settings))
 		return;
 	looked_by = getpid();
 	pthread_once(&at_exit_once, register_at_exit);
@@ -235,9 +235,9 @@ static int create_lane(struct vb_host_lane *d, const struct vb_settings *setting
 
 static int fill_host_lane(struct vb_host_lane *d, const struct vb_settings *settings)
 {
-	d->paths = settings->stats ? vb_paths_create() : NULL;
-	d->accounts = settings->stats ? vb_accounts_create() : NULL;
-	if (settings->stats && (!d->paths || !d->accounts))
+	d->paths = vb_settings_want_summary(settings) ? vb_paths_create() : NULL;
+	d->accounts = vb_settings_want_summary(settings) ? vb_accounts_create() : NULL;
+	if (vb_settings_want_summary(settings) && (!d->paths || !d->accounts))
 		return -ENOMEM;
 	int rc = make_faults(d, settings->text[VB_SETTING_FAULTS]);
 	if (rc == 0)
@@ -443,7 +443,7 @@ static int start(void)
 	current = p;
 	opened_by = getpid();
 	has_opened = true;
-	if (settings->stats) {
+	if (vb_settings_want_summary(settings)) {
 		vb_summary_begin();
 		vb_summary_keep(p);
 	}

@@ -136,6 +136,7 @@ static bool parse_value(
 	case VB_SETTING_LANES:
 		return parse_number(text, 1, VB_LANES_MAX, &settings->lanes);
 	case VB_SETTING_PCAP:
+	case VB_SETTING_STATS_JSON:
 		return parse_file(text);
 	case VB_SETTING_CC:
 		return parse_cc(text, &settings->cc, why, why_size);

@@ -23,6 +23,7 @@
 	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P", "", \
 		"injects faults into received packets, or puts them through a bottleneck")                              \
 	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at the end")                               \
+	X(STATS_JSON, "file name; %p becomes the process id", "", "appends that summary to the file, a line of JSON a process") \
 	X(TRAINS, "auto|off", "auto", "off sends single datagrams only, never GSO trains")                             \
 	X(RCVBUF, "bytes, 65536 .. 1073741824", "4194304", "receive buffer asked for each slot's socket")              \
 	X(PART_ID, "number, 0 .. 4294967295", "1", "vendor_part_id that the devices report")                           \
@@ -56,6 +57,12 @@ struct vb_setting_row {
 	const char *name, *allowed, *fallback, *meaning; /* name without VERBENA_ */
 };
 extern const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT];
+
+/* Paths and counters are kept for a summary. */
+static inline bool vb_settings_want_summary(const struct vb_settings *settings)
+{
+	return settings->stats || *settings->text[VB_SETTING_STATS_JSON];
+}
 
 /* Reads environ-style "NAME=value" strings; -EINVAL with the reason in why. Pure: tests and the fuzzer call it. */
 int vb_settings_parse(struct vb_settings *settings, char *const *environment, char *why, size_t why_size);

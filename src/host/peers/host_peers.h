@@ -28,6 +28,7 @@
 #include "port/shm.h"
 
 struct vb_summary;
+struct vb_json_line;
 struct vb_host_lane;
 struct vb_host_peers;
 struct vb_process;
@@ -96,6 +97,8 @@ void vb_host_peers_tell_segments(struct vb_host_lane *host_lane); /* there are o
 /* One line each for the summary at exit, of all lanes together. True: something was sent or received. With the
  * host lanes' mutexes held. */
 bool vb_host_peers_tell(const struct vb_process *process, unsigned lanes, const struct vb_summary *summary);
+/* The same as elements of an array of JSON. */
+void vb_host_peers_put(const struct vb_process *process, unsigned lanes, struct vb_json_line *json);
 
 /* ---- host_peer_exchange.c ---------------------------------------------------------------------------------------- */
 

@@ -118,6 +118,14 @@ static void tell_settings(const struct vb_summary *summary, const struct vb_proc
 			vb_text_bytes(p->backing.bytes, backed, sizeof(backed)));
 }
 
+static void put_talk(struct vb_json_line *json, const struct talk *talk, const char *path)
+{
+	assert(talk->peer && json->text->length > 0);
+	vb_json_line_add(json, "%s{\"pid\":%u,\"path\":\"%s\",\"sent\":%llu,\"received\":%llu}",
+		json->text->bytes[json->text->length - 1] == '[' ? "" : ",", talk->peer->pid, path,
+		(unsigned long long)talk->sent, (unsigned long long)talk->received);
+}
+
 bool vb_host_peers_tell(const struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
 {
 	struct talk ourselves = { 0 };
@@ -138,4 +146,25 @@ bool vb_host_peers_tell(const struct vb_process *p, unsigned lanes, const struct
 	}
 	tell_ourselves(summary, &ourselves);
 	return has_talked;
+}
+
+/* The lanes' own slots as one peer, which is the process itself. */
+void vb_host_peers_put(const struct vb_process *p, unsigned lanes, struct vb_json_line *json)
+{
+	struct talk ourselves = { 0 };
+
+	for (unsigned slot = 0; slot < VB_HOST_PEER_SLOTS; slot++) {
+		const struct talk talk = talk_with(p, lanes, slot);
+		if (!talk.peer)
+			continue;
+		if (vb_process_has_slot(p, slot)) {
+			ourselves.sent += talk.sent;
+			ourselves.received += talk.received;
+			ourselves.peer = talk.peer;
+		} else {
+			put_talk(json, &talk, "shared memory");
+		}
+	}
+	if (ourselves.peer)
+		put_talk(json, &ourselves, "itself");
 }

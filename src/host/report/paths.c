@@ -91,11 +91,12 @@ static size_t put_counters(char *line, size_t size, const char *const *names, co
 	return at;
 }
 
+#define X(name, text, meaning) text,
+static const char *const cm_names[] = { VB_CM_COUNTERS(X) };
+#undef X
+
 static void tell_connections(const struct vb_summary *summary)
 {
-#define X(name, text, meaning) text,
-	static const char *const names[] = { VB_CM_COUNTERS(X) };
-#undef X
 	static const char *const fault_names[VB_FAULTS] = { "cm_faults_dropped", "cm_faults_doubled",
 		"cm_faults_delayed", "cm_faults_reordered", "cm_faults_corrupted" };
 	char line[600] = "";
@@ -103,7 +104,7 @@ static void tell_connections(const struct vb_summary *summary)
 
 	if (!summary->has_connections)
 		return;
-	at = put_counters(line, sizeof(line), names, summary->connections.cm, VB_CM_COUNTER_COUNT);
+	at = put_counters(line, sizeof(line), cm_names, summary->connections.cm, VB_CM_COUNTER_COUNT);
 	at += put_counters(line + at, sizeof(line) - at, fault_names, summary->connections.faults, VB_FAULTS);
 	if (at)
 		vb_summary_add(summary, "connections:%s", line);
@@ -176,6 +177,46 @@ static void tell_counters(const struct vb_summary *summary, const struct sum *su
 	vb_summary_add(summary, "port:%s", line);
 }
 
+/* ---- As JSON ----------------------------------------------------------------------------------------------------- */
+
+static void put_path(struct vb_json_line *json, const char *who, const struct path *path, bool is_by_trains)
+{
+	vb_json_line_add(json, "%s{\"peer\":\"%s\",\"path\":\"wire\",\"sent\":%llu,\"received\":%llu,\"trains\":%s}",
+		json->text->bytes[json->text->length - 1] == '[' ? "" : ",", who, (unsigned long long)path->sent,
+		(unsigned long long)path->received, is_by_trains ? "true" : "false");
+}
+
+static void put_peers(struct vb_json_line *json, const struct vb_process *p, unsigned lanes, const struct sum *sum)
+{
+	const bool may_train = !vb_settings_get()->trains_off && !sum->trains_are_refused;
+	char peer[VB_TEXT_GID];
+
+	vb_json_line_add(json, ",\"peers\":[");
+	for (unsigned i = 0; i < sum->paths.count; i++) {
+		const struct path *path = &sum->paths.paths[i];
+		put_path(json, vb_text_gid(&path->peer, peer), path, path->is_by_trains && may_train);
+	}
+	if (sum->paths.others.sent || sum->paths.others.received)
+		put_path(json, "others", &sum->paths.others, sum->paths.others.is_by_trains && may_train);
+	vb_host_peers_put(p, lanes, json);
+	vb_json_line_add(json, "]");
+}
+
+static void put_json(
+	const struct vb_summary *summary, const struct vb_process *p, unsigned lanes, const struct sum *sum)
+{
+	struct vb_json_line *json = summary->json;
+
+	put_peers(json, p, lanes, sum);
+	vb_json_line_add(json, ",\"lanes\":%u", sum->lanes);
+	vb_json_line_counters(json, "lane", vb_counter_name, sum->counters, VB_COUNTER_COUNT);
+	vb_json_line_counters(json, "port", vb_port_counter_name, sum->port_counters, VB_PORT_COUNTER_COUNT);
+	if (summary->has_connections)
+		vb_json_line_counters(json, "connections", cm_names, summary->connections.cm, VB_CM_COUNTER_COUNT);
+	vb_json_line_end(json);
+	vb_summary_write_json(summary);
+}
+
 /* Allocates no memory: exit() may have been called in the middle of malloc(). */
 void vb_paths_tell(const struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
 {
@@ -193,4 +234,6 @@ void vb_paths_tell(const struct vb_process *p, unsigned lanes, const struct vb_s
 	vb_accounts_tell_all(p, lanes, summary);
 	tell_counters(summary, sum);
 	tell_connections(summary);
+	if (summary->json)
+		put_json(summary, p, lanes, sum);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "host/client/helper.h"
@@ -26,6 +27,22 @@ static struct vb_summary_page *page; /* NULL: a sudden end is not told */
 static bool has_begun, has_watcher;
 static sem_t is_watched; /* or cannot be */
 
+static bool wants_json(void)
+{
+	return *vb_settings_get()->text[VB_SETTING_STATS_JSON];
+}
+
+/* The file's name with the process's ID in the place of %p. */
+static void name_json_file(char file[VB_SUMMARY_PATH])
+{
+	const char *name = vb_settings_get()->text[VB_SETTING_STATS_JSON], *mark = strstr(name, "%p");
+
+	if (mark)
+		snprintf(file, VB_SUMMARY_PATH, "%.*s%d%s", (int)(mark - name), name, (int)getpid(), mark + 2);
+	else
+		snprintf(file, VB_SUMMARY_PATH, "%s", name);
+}
+
 /* ---- Saying ------------------------------------------------------------------------------------------------------ */
 
 void vb_summary_add(const struct vb_summary *summary, const char *format, ...)
@@ -41,15 +58,55 @@ void vb_summary_add(const struct vb_summary *summary, const char *format, ...)
 
 static void print(void *user, const char *line)
 {
-	vb_log(VB_LOG_ERROR, "%s", line);
+	if (vb_settings_get()->stats)
+		vb_log(VB_LOG_ERROR, "%s", line);
 }
 
 struct vb_summary vb_summary_to_print(void)
 {
+	static struct vb_summary_text text;
+	static struct vb_json_line line;
 	struct vb_summary summary = { .use = VB_SUMMARY_LAST, .say = print };
 
+	if (wants_json()) {
+		vb_json_line_begin(&line, &text, true);
+		summary.json = &line;
+	}
 	summary.has_connections = vb_connections_counters(&summary.connections);
 	return summary;
+}
+
+/* One write, so that lines of several processes do not mix. A file that cannot be written is said, once a process. */
+static void append_to_file(const char *file, const struct vb_summary_text *text)
+{
+	int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+
+	if (fd < 0 || syscall(SYS_write, fd, text->bytes, (size_t)text->length) != (long)text->length)
+		vb_log(VB_LOG_ERROR, "VERBENA_STATS_JSON=%s: %s", file, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+void vb_summary_write_json(const struct vb_summary *summary)
+{
+	char file[VB_SUMMARY_PATH];
+
+	if (!summary->json || summary->use != VB_SUMMARY_LAST)
+		return;
+	name_json_file(file);
+	append_to_file(file, summary->json->text);
+}
+
+void vb_summary_say_none_opened(void)
+{
+	struct vb_summary summary = vb_summary_to_print();
+
+	vb_summary_add(&summary, "%s", VB_SUMMARY_NONE_OPENED);
+	if (!summary.json)
+		return;
+	vb_json_line_begin(summary.json, summary.json->text, false);
+	vb_json_line_end(summary.json);
+	vb_summary_write_json(&summary);
 }
 
 /* ---- Keeping ----------------------------------------------------------------------------------------------------- */
@@ -59,6 +116,8 @@ static void append(void *user, const char *line)
 {
 	struct vb_summary_text *text = user;
 
+	if (!vb_settings_get()->stats)
+		return;
 	assert(text->length <= sizeof(text->bytes));
 	const size_t room = sizeof(text->bytes) - text->length;
 	const int length = snprintf(text->bytes + text->length, room, "verbena: %s\n", line);
@@ -68,11 +127,16 @@ static void append(void *user, const char *line)
 }
 
 /* The host lanes stand still meanwhile. */
-static void tell(struct vb_process *p, struct vb_summary_text *text)
+static void tell(struct vb_process *p, struct vb_summary_text *text, struct vb_summary_text *json)
 {
 	struct vb_summary summary = { .use = VB_SUMMARY_SO_FAR, .say = append, .user = text };
+	struct vb_json_line line;
 
 	text->length = 0;
+	if (wants_json()) {
+		vb_json_line_begin(&line, json, true);
+		summary.json = &line;
+	}
 	summary.has_connections = vb_connections_counters(&summary.connections);
 	vb_process_lock(p);
 	vb_paths_tell(p, VB_ALL_LANES, &summary);
@@ -89,7 +153,7 @@ void vb_summary_keep(struct vb_process *p)
 	assert(before <= 1 || before == VB_SUMMARY_NOTHING);
 	if (atomic_load(&p->is_said))
 		return;
-	tell(p, &page->texts[spare]);
+	tell(p, &page->texts[spare], &page->json[spare]);
 	atomic_compare_exchange_strong(&page->current, &before, spare);
 }
 
@@ -188,6 +252,12 @@ static int make_page(void)
 	pthread_mutex_init(&page->alive, &attributes);
 	pthread_mutexattr_destroy(&attributes);
 	append(&page->texts[0], VB_SUMMARY_NONE_OPENED);
+	if (wants_json()) {
+		struct vb_json_line line;
+		vb_json_line_begin(&line, &page->json[0], false);
+		vb_json_line_end(&line);
+		name_json_file(page->json_file);
+	}
 	return file;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include "cm/cm.h"
 #include "port/faults.h"
+#include "host/report/json_line.h"
 
 #define VB_SUMMARY_AGE_MS 50
 
@@ -28,6 +29,7 @@ struct vb_summary {
 	enum vb_summary_use use;
 	vb_summary_say *say;
 	void *user;
+	struct vb_json_line *json; /* the same for a program; NULL: not asked for */
 	bool has_connections;
 	struct vb_connections_counts connections;
 };
@@ -39,6 +41,11 @@ struct vb_summary vb_summary_to_print(void);
 
 /* True: the caller prints it, and no other thread does. Any thread, also in exit(); process NULL: no device is open. */
 bool vb_summary_is_mine_to_say(struct vb_process *process);
+
+/* The summary of a program that saw devices and opened none. */
+void vb_summary_say_none_opened(void);
+/* The summary that was made to be printed is whole: its JSON goes to its file. */
+void vb_summary_write_json(const struct vb_summary *summary);
 
 #define VB_SUMMARY_NONE_OPENED "wire: no device was opened; nothing went through Verbena"
 

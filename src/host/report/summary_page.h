@@ -16,6 +16,8 @@ struct vb_summary_text {
 	char bytes[VB_SUMMARY_BYTES]; /* whole lines */
 };
 
+#define VB_SUMMARY_PATH 4096
+
 #define VB_SUMMARY_NOTHING UINT32_MAX
 
 struct vb_summary_page {
@@ -26,6 +28,8 @@ struct vb_summary_page {
 	/* Which of the texts counts; or VB_SUMMARY_NOTHING: there is no summary, or the program has printed it. */
 	_Atomic uint32_t current;
 	struct vb_summary_text texts[2];
+	struct vb_summary_text json[2];  /* as a line of JSON; empty: not asked for */
+	char json_file[VB_SUMMARY_PATH]; /* to which it is appended */
 };
 
 #endif

@@ -106,6 +106,39 @@ def run__stats_are_printed_once_however_the_program_ends():
                 raise AssertionError(f"{how} {opens}: wanted {said!r} once, saw {done.stdout!r} {done.stderr!r}")
 
 
+def run__stats_json_is_one_line_however_the_program_ends():
+    for how in WAYS_TO_END:
+        for opens in ("open", ""):
+            with tempfile.TemporaryDirectory() as directory:
+                done = in_own_network(f"{{ cd {directory}; VERBENA_DEVICES=lo $V run --stats-json %p.json -- python3 -c '{ENDS}' {how} "
+                                      f"{opens}; }} 2>&1 | cat")
+                files = list(pathlib.Path(directory).iterdir())
+                said = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+                if len(said) != 1 or said[0]["opened"] != bool(opens) or f"{said[0]['pid']}.json" != files[0].name:
+                    raise AssertionError(f"{how} {opens}: saw {files} {said} {done.stdout!r}")
+                if opens:
+                    equal((said[0]["peers"], said[0]["lane"]["tx_packets"]), ([], 0))
+                equal("wire:" in done.stdout, False)
+
+
+def run__stats_json_counts_what_went_which_way():
+    for local, path in (("auto", "shared memory"), ("off", "wire")):
+        with tempfile.TemporaryDirectory() as directory:
+            done = in_own_network(f"export VERBENA_LOCAL={local}; cd {directory}; $V run -- ibv_rc_pingpong -g 0 >/dev/null & sleep 1; "
+                                  f"cd {directory}; VERBENA_LOCAL={local} $V run --stats-json out -- ibv_rc_pingpong -g 0 127.0.0.1; wait")
+            equal(done.returncode, 0)
+            (said,) = map(json.loads, (pathlib.Path(directory) / "out").read_text().splitlines())
+            (peer,) = said["peers"]
+            equal((said["program"], peer["path"], peer["sent"], peer["received"]), ("ibv_rc_pingpong", path, 4096000, 4096000))
+            equal(said["lane"]["tx_bytes"], 4096000)
+
+
+def run__stats_json_that_cannot_be_written_is_said():
+    done = in_own_network("VERBENA_DEVICES=lo $V run --stats-json /nowhere/x -- ibv_devinfo -l")
+    equal(done.returncode, 0)
+    contains(done.stderr, "VERBENA_STATS_JSON=/nowhere/x: No such file or directory")
+
+
 def run__stats_change_neither_the_status_nor_the_process_nor_its_children():
     waits = ENDS + "try: os.wait()\nexcept ChildProcessError: print('childless')"
     done = in_own_network(f'''export VERBENA_DEVICES=lo

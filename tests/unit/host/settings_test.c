@@ -127,9 +127,10 @@ static void parse_secure__obeys_five_and_lists_the_others(void **state)
 {
 	char *environment[] = { (char *)"VERBENA_LIBEXEC=/tmp/mine", (char *)"VERBENA_DEVICES=lo",
 		(char *)"VERBENA_LOCAL=off", (char *)"VERBENA_PCAP=/etc/passwd", (char *)"VERBENA_LANES=2",
-		(char *)"VERBENA_STATS=1", (char *)"VERBENA_LOG=info", (char *)"VERBENA_BROKER=any",
-		(char *)"VERBENA_FAULTS=not understood", (char *)"VERBENA_MAP=registered", (char *)"VERBENA_CC=none",
-		(char *)"VERBENA_RCVBUF=65536", (char *)"VERBENA_PROGRESS=off", (char *)"VERBENA_UNKNOWN=1", NULL };
+		(char *)"VERBENA_STATS=1", (char *)"VERBENA_STATS_JSON=/etc/passwd", (char *)"VERBENA_LOG=info",
+		(char *)"VERBENA_BROKER=any", (char *)"VERBENA_FAULTS=not understood", (char *)"VERBENA_MAP=registered",
+		(char *)"VERBENA_CC=none", (char *)"VERBENA_RCVBUF=65536", (char *)"VERBENA_PROGRESS=off",
+		(char *)"VERBENA_UNKNOWN=1", NULL };
 
 	assert_int_equal(parse_secure(environment), 0);
 	assert_true(settings.local_off && settings.stats);
@@ -139,11 +140,12 @@ static void parse_secure__obeys_five_and_lists_the_others(void **state)
 	assert_false(settings.broker_any || settings.map_registered || settings.progress_off);
 	assert_string_equal(settings.text[VB_SETTING_LIBEXEC], "");
 	assert_string_equal(settings.text[VB_SETTING_PCAP], "");
+	assert_string_equal(settings.text[VB_SETTING_STATS_JSON], "");
 	assert_string_equal(settings.text[VB_SETTING_FAULTS], "");
 	assert_int_equal(settings.receive_buffer, 4194304);
-	assert_string_equal(ignored,
-		"VERBENA_LIBEXEC, VERBENA_PCAP, VERBENA_BROKER, VERBENA_FAULTS, VERBENA_MAP, VERBENA_CC, "
-		"VERBENA_RCVBUF, VERBENA_PROGRESS, VERBENA_UNKNOWN");
+	assert_string_equal(ignored, "VERBENA_LIBEXEC, VERBENA_PCAP, VERBENA_STATS_JSON, VERBENA_BROKER, "
+				     "VERBENA_FAULTS, VERBENA_MAP, VERBENA_CC, "
+				     "VERBENA_RCVBUF, VERBENA_PROGRESS, VERBENA_UNKNOWN");
 }
 
 static void parse_secure__still_refuses_what_it_does_not_understand(void **state)
