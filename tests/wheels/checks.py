@@ -30,7 +30,7 @@ class Context:
         self.figures = []
 
     def python(self, program, *arguments):
-        return [self.environment.python, HERE / "programs" / program, *arguments]
+        return [self.environment.python, HERE.parents[1] / "examples/programs" / program, *arguments]
 
     def note(self, process):
         """Figures that a program printed, for the report."""
