@@ -126,6 +126,35 @@ static bool set_usual_preloads(const struct vb_places *places)
 	return !VB_HAS_PRELOADS || set_preload(places->preload, places);
 }
 
+/* AddressSanitizer wants to be the first library. Ours come before it and do no harm there, for they define no function
+ * that it takes over and call it by the names that it has taken. Other settings of the user's stay, and win. */
+static bool set_asan(void)
+{
+	return put_in_front("ASAN_OPTIONS", "verify_asan_link_order=0");
+}
+
+/* ThreadSanitizer sees what our libraries copy, and not their atomics, by which they order it. */
+static bool set_tsan(void)
+{
+	return put_in_front("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
+}
+
+/* At exit our threads run and a program may leave connections open: valgrind calls that possibly lost. */
+static bool set_valgrind(const struct vb_places *places)
+{
+	const char *before = getenv("VALGRIND_OPTS");
+	char *value;
+
+	if (strchr(places->libraries, ' ')) /* no option can have one there */
+		return true;
+	if (asprintf(&value, "%s%s--suppressions=%s/valgrind.supp", before ? before : "", before ? " " : "",
+		    places->libraries) < 0)
+		return false;
+	bool is_set = set_variable("VALGRIND_OPTS", value);
+	free(value);
+	return is_set;
+}
+
 static bool set_loader_paths(const struct preloads *with)
 {
 	struct vb_places places;
@@ -141,7 +170,7 @@ static bool set_loader_paths(const struct preloads *with)
 		!put_in_front("LD_LIBRARY_PATH", places.libraries))
 		return false;
 	return (!with->rsockets || set_preload(places.rsockets, &places)) &&
-	       (!with->usual || set_usual_preloads(&places));
+	       (!with->usual || set_usual_preloads(&places)) && set_asan() && set_tsan() && set_valgrind(&places);
 }
 
 /* A file is relative to the user's directory, though the program may change its own. */

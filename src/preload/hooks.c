@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 #include "preload/hook.h"
@@ -129,8 +131,10 @@ HOOK_PREAD(pread64, off64_t)
 /* Signal handlers may read, but must not look a function up: that is done before any handler can run. */
 __attribute__((constructor)) static void look_up_read(void)
 {
-	int error = errno;
-	read(-1, NULL, 0);
+	int error = errno, file = (int)syscall(SYS_memfd_create, "verbena", MFD_CLOEXEC);
+	read(file, NULL, 0); /* of a file that is there: valgrind warns of -1 */
+	if (file >= 0)
+		syscall(SYS_close, file);
 	errno = error;
 }
 

@@ -5,6 +5,7 @@
 #include <time.h>
 #include "os/clock.h"
 #include "verbs/objects.h"
+#include "verbs/tsan.h"
 
 static void poller_take(struct cq_object *cq)
 {
@@ -23,6 +24,7 @@ static int show(struct cq_object *cq, int got)
 {
 	if (got <= 0)
 		return got ? -got : ENOENT;
+	vb_tsan_polled(cq->ibv.context);
 	cq->ibv.status = (enum ibv_wc_status)cq->current.status;
 	cq->ibv.wr_id = cq->current.wr_id;
 	return 0;

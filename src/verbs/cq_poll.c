@@ -2,6 +2,7 @@
  * queue costs more, for then the poller drives the device.
  * Not here: the extended poller (cq_ex.c), creation (cq.c). */
 #include "verbs/objects.h"
+#include "verbs/tsan.h"
 
 #define POLL_CHUNK 32 /* entries per hold of the queue's lock, for which threads that add completions wait */
 
@@ -54,5 +55,7 @@ int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 		if (got < want)
 			break;
 	}
+	if (total > 0)
+		vb_tsan_polled(ibv->context);
 	return total;
 }

@@ -2,6 +2,7 @@
  * allocation and no system call. Scatter/gather lists are passed through.
  * Holds: on an error *bad_wr is the first request not posted, and those before it are posted. */
 #include "verbs/objects.h"
+#include "verbs/tsan.h"
 
 _Static_assert(sizeof(struct ibv_sge) == sizeof(struct vb_sge) &&
 		       offsetof(struct ibv_sge, addr) == offsetof(struct vb_sge, addr) &&
@@ -105,6 +106,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 		*bad_wr = wr;
 		return VB_FORKED_ERRNO;
 	}
+	vb_tsan_posts(ibv->context);
 	vb_sq_begin(qp->qp);
 	for (; wr; wr = wr->next) {
 		struct vb_send_wr request;
@@ -176,6 +178,7 @@ static inline int post_receives(
 int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
+	vb_tsan_posts(ibv->context);
 	int err = post_receives(qp->qp, false, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
 	/* A QP in the error state flushes what is posted to it, and only its lane can do that. */
 	if (vb_qp_state(qp->qp) == VB_QPS_ERR)
@@ -186,5 +189,6 @@ int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_r
 int vb_srq_ops_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct srq_object *srq = (struct srq_object *)ibv;
+	vb_tsan_posts(ibv->context);
 	return post_receives(srq->srq, true, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
 }

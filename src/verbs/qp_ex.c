@@ -6,6 +6,7 @@
 #include <string.h>
 #include "verbs/later.h"
 #include "verbs/objects.h"
+#include "verbs/tsan.h"
 
 struct wr_builder {
 	struct vb_send_wr wr;
@@ -47,6 +48,7 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 	struct qp_object *qp = (struct qp_object *)ibv;
 	if (vb_is_forked(qp->ibv.context))
 		return VB_FORKED_ERRNO;
+	vb_tsan_posts(qp->ibv.context);
 	flush(qp);
 	int error = qp->builder->error;
 	if (error)

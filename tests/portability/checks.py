@@ -3,6 +3,7 @@
 import collections
 import json
 import re
+import textwrap
 
 import service
 from root import Broken
@@ -190,6 +191,45 @@ def copy_directory(context):
         seen.append(suite)
     builder.remove()
     return f"built on {context.root.suite}, ib_write_bw ran on " + " and ".join(seen)
+
+
+@check("action", "the steps of action.yml as a shell runs them, without and with a wheel; then a program as the next step")
+def run_action(context):
+    job = context.other_root("action", context.root.suite)
+    job.make(packages=("ca-certificates", "make", "ibverbs-utils", "perftest", "python3-venv"), mirror=context.mirror)
+    job.put_tree(context.tree)
+    steps = [textwrap.dedent(step) for step in re.findall(r"^      run: \|\n((?:        .*\n)+)", (context.tree / "action.yml").read_text(), re.M)]
+    if not steps:
+        raise Broken("action.yml has no step")
+    following = """PATH=$(cat /tmp/path):$PATH
+        verbena run -- ib_write_bw -F >/dev/null & sleep 3
+        verbena run --stats-json /tmp/stats.json -- ib_write_bw -F 127.0.0.1; wait; verbena --version; cat /tmp/stats.json"""
+    seen = []
+    for given in ("", "WHEEL=$(echo /src/verbena/build-wheel/*.whl)"):
+        if given:
+            job.run("scripts/install-deps build wheel && make wheel SKIP_DEPS=1", network=True)
+        job.run("\n".join(["set -e; rm -rf /tmp/path /opt/verbena", "export GITHUB_ACTION_PATH=/src/verbena GITHUB_PATH=/tmp/path",
+                           "export PREFIX=/opt/verbena", f"export {given}" if given else "", *steps]), network=True)
+        said = job.run("set -e\n" + following)
+        if '"path":"shared memory"' not in said:
+            raise Broken(f"{given or 'built'}: {said[-1500:]}")
+        seen.append(f"{'from a wheel' if given else 'built'}: {re.search('^verbena [0-9.]+$', said, re.M)[0]}")
+    job.remove()
+    return "; ".join(seen)
+
+
+@check("autopkgtest", "the test that examples/autopkgtest adds to a package of RDMA programs, on perftest's source")
+def run_autopkgtest(context):
+    if not any((context.root.path / "src/verbena/build-deb").glob("verbena_*.deb")):    # asked for alone
+        context.root.run("scripts/deb")
+    context.root.run("rm -rf /tmp/packages; mkdir -p /tmp/packages && cp build-deb/verbena_*.deb /tmp/packages", network=False)
+    return context.root.run(f"""set -e
+        echo 'deb-src {context.mirror} {context.root.suite} main' >/etc/apt/sources.list.d/source.list
+        apt-get -qq update && apt-get install -y -qq --no-install-recommends autopkgtest dpkg-dev >/dev/null
+        cd /tmp/packages && apt-get -qq source --download-only perftest && dpkg-source -x perftest_*.dsc perftest
+        mkdir -p perftest/debian/tests && cp /src/verbena/examples/autopkgtest/* perftest/debian/tests
+        autopkgtest --no-built-binaries ./verbena_*.deb perftest/ -- null >log 2>&1 || {{ status=$?; cat log; exit $status; }}
+        grep '^on-verbena' log | tail -n 1; rm /etc/apt/sources.list.d/source.list""", network=True).splitlines()[-1]
 
 
 @check("aarch64", "cross-built for 64-bit ARM; unit tests, scripts, simulation under qemu-user")
