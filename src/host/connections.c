@@ -235,7 +235,7 @@ static int make_faults(void)
 	const char *text = vb_settings_get()->text[VB_SETTING_FAULTS];
 	char why[128];
 
-	if (!*text)
+	if (!vb_settings_get()->packet_faults)
 		return 0;
 	int rc = vb_faults_parse(text, &connections.faults, why, sizeof(why));
 	if (rc == 0)

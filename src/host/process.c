@@ -189,12 +189,14 @@ static int open_pcap(struct vb_process *p, const char *pattern)
 }
 
 /* The settings have been checked, so this fails for lack of memory alone. */
-static int make_faults(struct vb_host_lane *d, const char *text)
+static int make_faults(struct vb_host_lane *d, const struct vb_settings *settings)
 {
 	char why[128];
 
 	assert(!d->faults);
-	return *text ? vb_faults_parse(text, &d->faults, why, sizeof(why)) : 0;
+	return settings->packet_faults
+		       ? vb_faults_parse(settings->text[VB_SETTING_FAULTS], &d->faults, why, sizeof(why))
+		       : 0;
 }
 
 static int open_port(struct vb_host_lane *d, const struct vb_settings *settings)
@@ -239,7 +241,7 @@ static int fill_host_lane(struct vb_host_lane *d, const struct vb_settings *sett
 	d->accounts = vb_settings_want_summary(settings) ? vb_accounts_create() : NULL;
 	if (vb_settings_want_summary(settings) && (!d->paths || !d->accounts))
 		return -ENOMEM;
-	int rc = make_faults(d, settings->text[VB_SETTING_FAULTS]);
+	int rc = make_faults(d, settings);
 	if (rc == 0)
 		rc = vb_broker_watch_get_slot(d, settings);
 	if (rc == 0 && d->slot.is_carried)

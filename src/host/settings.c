@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/utf8.h"
+#include "host/call_faults.h"
 #include "host/report/log.h"
 #include "port/port.h"
 
@@ -111,14 +112,16 @@ static bool parse_cc(const char *text, struct vb_cc_choice *choice, char *why, s
 	return vb_cc_choose_live(text, choice, why, (unsigned)why_size) == 0;
 }
 
-static bool parse_faults(const char *text, char *why, size_t why_size)
+static bool parse_faults(const char *text, bool *are_of_packets, char *why, size_t why_size)
 {
 	struct vb_faults *faults = NULL;
+	struct vb_call_faults of_calls;
 
 	if (vb_faults_parse(text, &faults, why, (unsigned)why_size) < 0)
 		return false;
 	vb_faults_free(faults);
-	return true;
+	*are_of_packets = vb_faults_are_of_packets(text);
+	return vb_call_faults_parse(text, &of_calls, why, why_size) == 0;
 }
 
 /* ---- One setting ------------------------------------------------------------------------------------------------- */
@@ -141,7 +144,7 @@ static bool parse_value(
 	case VB_SETTING_CC:
 		return parse_cc(text, &settings->cc, why, why_size);
 	case VB_SETTING_FAULTS:
-		return parse_faults(text, why, why_size);
+		return parse_faults(text, &settings->packet_faults, why, why_size);
 	case VB_SETTING_STATS:
 		return parse_choice(text, "0", "1", &settings->stats);
 	case VB_SETTING_TRAINS:

@@ -118,6 +118,27 @@ static const char *parse_item(struct vb_faults *faults, struct span name, struct
 	return "is not a fault";
 }
 
+bool vb_faults_is_of_program(const char *text)
+{
+	return strncmp(text, "verb:", 5) == 0 || strncmp(text, "event:", 6) == 0 || strncmp(text, "cm:", 3) == 0;
+}
+
+/* A seed alone is about packets unless there are items that are not. */
+bool vb_faults_are_of_packets(const char *text)
+{
+	bool has_others = false, has_seed = false;
+
+	for (; *text; text += strcspn(text, ","), text += *text == ',') {
+		if (vb_faults_is_of_program(text))
+			has_others = true;
+		else if (strncmp(text, "seed=", 5) == 0)
+			has_seed = true;
+		else
+			return true;
+	}
+	return has_seed && !has_others;
+}
+
 /* Takes the item before the next comma off *rest. */
 static struct span take_item(const char **rest)
 {
@@ -138,6 +159,8 @@ static int parse_items(struct vb_faults *faults, const char *text, char *why, un
 	}
 	for (const char *rest = text; *rest;) {
 		struct span item = take_item(&rest);
+		if (vb_faults_is_of_program(item.at))
+			continue;
 		const char *equals = memchr(item.at, '=', item.length);
 		struct span name = { item.at, equals ? (size_t)(equals - item.at) : item.length };
 		struct span value = { name.at + name.length + (equals != NULL), 0 };

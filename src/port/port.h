@@ -166,6 +166,11 @@ void vb_pcap_write_mad(
 
 /* ---- faults.c: VERBENA_FAULTS=drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7 ------------------------- */
 /* Parses text; on error returns -EINVAL and says in why (why_size bytes) what is wrong and what is allowed. */
+/* The item at the start of text is about the program's calls, events or connections (host/call_faults.h). The port's
+ * parser passes over it. */
+bool vb_faults_is_of_program(const char *text);
+/* text has an item about packets. */
+bool vb_faults_are_of_packets(const char *text);
 int vb_faults_parse(const char *text, struct vb_faults **faults, char *why, unsigned why_size);
 void vb_faults_free(struct vb_faults *faults);
 

@@ -107,6 +107,8 @@ static int accept_datagram(struct id_object *id, const struct rdma_conn_param *p
 
 VB_EXPORT int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *param)
 {
+	if (vb_call_fails(VB_CALL_rdma_accept))
+		return -1;
 	static const struct rdma_conn_param as_asked = {
 		.responder_resources = RDMA_MAX_RESP_RES,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
@@ -151,6 +153,8 @@ static int reject_with(struct rdma_cm_id *public, uint16_t reason, const void *d
 
 VB_EXPORT int rdma_reject(struct rdma_cm_id *public, const void *data, uint8_t length)
 {
+	if (vb_call_fails(VB_CALL_rdma_reject))
+		return -1;
 	return reject_with(public, VB_CM_REJ_CONSUMER, data, length);
 }
 

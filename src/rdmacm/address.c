@@ -107,6 +107,8 @@ static int bind_addr(struct id_object *id, const struct sockaddr *addr)
 
 VB_EXPORT int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
 {
+	if (vb_call_fails(VB_CALL_rdma_bind_addr))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	pthread_mutex_lock(&id->calls);
 	int error = bind_addr(id, addr);
@@ -220,6 +222,8 @@ static int resolve(struct id_object *id, const struct sockaddr *src, const struc
 /* The routing table answers at once, so the event exists when the call returns, and no timeout runs. */
 VB_EXPORT int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *src, struct sockaddr *dst, int timeout_ms)
 {
+	if (vb_call_fails(VB_CALL_rdma_resolve_addr))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	int status;
 

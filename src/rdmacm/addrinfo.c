@@ -138,6 +138,8 @@ static int failure(int error)
 VB_EXPORT int rdma_getaddrinfo(
 	const char *node, const char *service, const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
+	if (vb_call_fails(VB_CALL_rdma_getaddrinfo))
+		return -1;
 	struct rdma_addrinfo wanted = { 0 };
 
 	if (!node && !service && !hints)

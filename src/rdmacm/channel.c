@@ -53,6 +53,8 @@ static struct channel_object *channel_of(struct rdma_event_channel *channel)
 
 VB_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 {
+	if (vb_call_fails(VB_CALL_rdma_create_event_channel))
+		return NULL;
 	struct channel_object *channel = malloc(sizeof(*channel));
 	if (!channel)
 		return vb_result_null(-ENOMEM);
@@ -222,6 +224,8 @@ int vb_channel_take(struct rdma_event_channel *public, struct event_object **eve
 
 VB_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *public)
 {
+	if (vb_call_fails(VB_CALL_rdma_ack_cm_event))
+		return -1;
 	if (!public)
 		return vb_result(-EINVAL);
 	struct event_object *event = (struct event_object *)public;

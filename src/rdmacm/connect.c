@@ -148,6 +148,18 @@ static int connect_datagram(struct id_object *id, const struct rdma_conn_param *
 	return error;
 }
 
+/* VERBENA_FAULTS lets the request go unanswered: it is not sent, and its time is over at once. */
+static int time_out(struct id_object *id)
+{
+	vb_events_lock();
+	struct event_object *event = vb_event_take_spare(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	vb_events_unlock();
+	if (!event)
+		return -ENOMEM;
+	vb_event_queue(event);
+	return 0;
+}
+
 static int connect_locked(struct id_object *id, const struct rdma_conn_param *param)
 {
 	static const struct rdma_conn_param as_much_as_possible = {
@@ -165,7 +177,10 @@ static int connect_locked(struct id_object *id, const struct rdma_conn_param *pa
 		return error;
 	if (!param)
 		param = &as_much_as_possible;
-	error = vb_id_is_datagram(id) ? connect_datagram(id, param) : connect_stream(id, param);
+	if (vb_call_fault(VB_CALL_CM_TIMEOUT))
+		error = time_out(id);
+	else
+		error = vb_id_is_datagram(id) ? connect_datagram(id, param) : connect_stream(id, param);
 	if (!error)
 		id->state = ID_CONNECTING;
 	else if (id->cm && vb_id_lock_cm(id)) {
@@ -177,6 +192,8 @@ static int connect_locked(struct id_object *id, const struct rdma_conn_param *pa
 
 VB_EXPORT int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *param)
 {
+	if (vb_call_fails(VB_CALL_rdma_connect))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	pthread_mutex_lock(&id->calls);
 	int error = connect_locked(id, param);
@@ -202,6 +219,8 @@ static int disconnect(struct id_object *id, bool *will_tell)
 
 VB_EXPORT int rdma_disconnect(struct rdma_cm_id *public)
 {
+	if (vb_call_fails(VB_CALL_rdma_disconnect))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	bool will_tell = false;
 
@@ -220,6 +239,8 @@ VB_EXPORT int rdma_disconnect(struct rdma_cm_id *public)
 /* The program received data before the connection was confirmed. */
 VB_EXPORT int rdma_notify(struct rdma_cm_id *public, enum ibv_event_type event)
 {
+	if (vb_call_fails(VB_CALL_rdma_notify))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	int error = -EINVAL;
 

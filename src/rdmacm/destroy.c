@@ -28,6 +28,8 @@ static void destroy_requests(struct id_object *listener)
 /* A forked child leaves its copies of the parent's ids alone: threads of the parent may have held their locks. */
 VB_EXPORT int rdma_destroy_id(struct rdma_cm_id *public)
 {
+	if (vb_call_fails(VB_CALL_rdma_destroy_id))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 
 	if (id->generation != vb_generation())

@@ -143,6 +143,8 @@ int vb_device_xrcd(struct device_entry *device, struct ibv_xrcd **xrcd)
 
 VB_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 {
+	if (vb_call_fails(VB_CALL_rdma_get_devices))
+		return NULL;
 	if (num_devices)
 		*num_devices = 0;
 	pthread_mutex_lock(&devices_lock);

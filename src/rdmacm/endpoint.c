@@ -68,6 +68,8 @@ static int make_active(
 VB_EXPORT int rdma_create_ep(
 	struct rdma_cm_id **public, struct rdma_addrinfo *res, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_rdma_create_ep))
+		return -1;
 	if (!res)
 		return vb_result(-EINVAL);
 	struct id_object *id =
@@ -104,6 +106,8 @@ static int prepare(struct id_object *listener, struct id_object *id)
 
 VB_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **public)
 {
+	if (vb_call_fails(VB_CALL_rdma_get_request))
+		return -1;
 	struct id_object *listener = vb_id_of(listen);
 	struct rdma_cm_event *event;
 

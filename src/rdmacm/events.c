@@ -75,6 +75,8 @@ static void apply(struct event_object *event)
 
 VB_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **public)
 {
+	if (vb_call_fails(VB_CALL_rdma_get_cm_event))
+		return -1;
 	struct event_object *event;
 
 	if (!channel || !public)

@@ -149,11 +149,20 @@ static bool is_servable(const struct vb_cm_event *from)
 	return false;
 }
 
+/* VERBENA_FAULTS rejects it. */
+static bool is_struck(const struct vb_cm_event *from)
+{
+	const int reason = from->kind == VB_CM_EVENT_REQUEST ? vb_call_fault(VB_CALL_CM_REJECT) : 0;
+	if (reason)
+		vb_cm_reject(from->id, (uint16_t)reason, NULL, 0, NULL, 0, vb_connections_now());
+	return reason != 0;
+}
+
 /* False: the request must be rejected. */
 static bool admit(struct id_object *listener, const struct vb_cm_event *from)
 {
 	bool is_req = from->kind == VB_CM_EVENT_REQUEST, is_settled = false;
-	if (is_req == vb_id_is_datagram(listener) || !is_servable(from))
+	if (is_req == vb_id_is_datagram(listener) || !is_servable(from) || is_struck(from))
 		return false;
 	struct id_object *id = request_create(listener);
 	if (!id)

@@ -86,6 +86,8 @@ void vb_id_free(struct id_object *id)
 VB_EXPORT int rdma_create_id(
 	struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space ps)
 {
+	if (vb_call_fails(VB_CALL_rdma_create_id))
+		return -1;
 	enum ibv_qp_type qp_type;
 
 	switch (ps) {

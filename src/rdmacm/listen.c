@@ -56,6 +56,8 @@ static int listen_locked(struct id_object *id, int backlog)
 
 VB_EXPORT int rdma_listen(struct rdma_cm_id *public, int backlog)
 {
+	if (vb_call_fails(VB_CALL_rdma_listen))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	pthread_mutex_lock(&id->calls);
 	int error = listen_locked(id, backlog);

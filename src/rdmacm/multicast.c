@@ -60,6 +60,8 @@ static int join(struct id_object *id, const struct sockaddr *addr, bool is_send_
 
 VB_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *public, struct rdma_cm_join_mc_attr_ex *attr, void *context)
 {
+	if (vb_call_fails(VB_CALL_rdma_join_multicast_ex))
+		return -1;
 	const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 	struct id_object *id = vb_id_of(public);
 
@@ -74,6 +76,8 @@ VB_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *public, struct rdma_cm_j
 
 VB_EXPORT int rdma_join_multicast(struct rdma_cm_id *public, struct sockaddr *addr, void *context)
 {
+	if (vb_call_fails(VB_CALL_rdma_join_multicast))
+		return -1;
 	struct rdma_cm_join_mc_attr_ex attr = {
 		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
 		.join_flags = RDMA_MC_JOIN_FLAG_FULLMEMBER,
@@ -84,6 +88,8 @@ VB_EXPORT int rdma_join_multicast(struct rdma_cm_id *public, struct sockaddr *ad
 
 VB_EXPORT int rdma_leave_multicast(struct rdma_cm_id *public, struct sockaddr *addr)
 {
+	if (vb_call_fails(VB_CALL_rdma_leave_multicast))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 
 	if (!addr || !vb_sockaddr_length(addr))

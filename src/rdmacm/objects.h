@@ -42,6 +42,7 @@
 #include <stdatomic.h>
 #include "base/list.h"
 #include "cm/cm.h"
+#include "host/call_faults.h"
 #include "host/connections.h"
 
 #define VB_EXPORT __attribute__((visibility("default")))

@@ -84,6 +84,8 @@ static int set_path(struct id_object *id, const void *value, size_t length)
 
 VB_EXPORT int rdma_set_option(struct rdma_cm_id *public, int level, int name, void *value, size_t length)
 {
+	if (vb_call_fails(VB_CALL_rdma_set_option))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	int error = -ENOSYS;
 

@@ -171,6 +171,8 @@ out_cqs:
 
 VB_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_attr_ex *attr)
 {
+	if (vb_call_fails(VB_CALL_rdma_create_qp_ex))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	struct ibv_cq *send_cq = attr->send_cq, *recv_cq = attr->recv_cq;
 
@@ -186,6 +188,8 @@ VB_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_at
 
 VB_EXPORT int rdma_create_qp(struct rdma_cm_id *public, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_rdma_create_qp))
+		return -1;
 	struct ibv_qp_init_attr_ex full = vb_qp_init_extended(pd, attr);
 	int result = rdma_create_qp_ex(public, &full);
 	if (result == 0) {
@@ -259,6 +263,8 @@ static int create_srq(struct id_object *id, struct ibv_srq_init_attr_ex *attr)
 
 VB_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *public, struct ibv_srq_init_attr_ex *attr)
 {
+	if (vb_call_fails(VB_CALL_rdma_create_srq_ex))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	pthread_mutex_lock(&id->calls);
 	int error = create_srq(id, attr);
@@ -268,6 +274,8 @@ VB_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *public, struct ibv_srq_init_
 
 VB_EXPORT int rdma_create_srq(struct rdma_cm_id *public, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_rdma_create_srq))
+		return -1;
 	struct ibv_srq_init_attr_ex full = {
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,

@@ -107,6 +107,8 @@ int vb_id_init_attr(struct id_object *id, struct ibv_qp_attr *attr, int *mask)
 
 VB_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *public, struct ibv_qp_attr *attr, int *mask)
 {
+	if (vb_call_fails(VB_CALL_rdma_init_qp_attr))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	pthread_mutex_lock(&id->calls);
 	int error = vb_id_init_attr(id, attr, mask);

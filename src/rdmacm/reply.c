@@ -54,6 +54,8 @@ void vb_reply_arrive(struct id_object *id, struct event_object *event)
 
 VB_EXPORT int rdma_establish(struct rdma_cm_id *public)
 {
+	if (vb_call_fails(VB_CALL_rdma_establish))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	pthread_mutex_lock(&id->calls);
 	int error = id->public.qp || id->state != ID_RESPONDED ? -EINVAL : confirm(id);

@@ -95,6 +95,8 @@ int vb_id_set_route(struct id_object *id)
 
 VB_EXPORT int rdma_resolve_route(struct rdma_cm_id *public, int timeout_ms)
 {
+	if (vb_call_fails(VB_CALL_rdma_resolve_route))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 
 	pthread_mutex_lock(&id->calls);

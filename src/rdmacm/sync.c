@@ -47,5 +47,7 @@ int vb_id_migrate(struct id_object *id, struct rdma_event_channel *channel)
 
 VB_EXPORT int rdma_migrate_id(struct rdma_cm_id *public, struct rdma_event_channel *channel)
 {
+	if (vb_call_fails(VB_CALL_rdma_migrate_id))
+		return -1;
 	return vb_result(vb_id_migrate(vb_id_of(public), channel));
 }

@@ -85,6 +85,8 @@ void vb_av_to_ah_attr(const struct vb_av *av, struct ibv_ah_attr *attr)
 
 VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_create_ah))
+		return NULL;
 	struct vb_av av;
 	int err = vb_av_from_ah_attr(pd->context, attr, &av);
 	if (err)
@@ -109,6 +111,8 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 
 VB_EXPORT int ibv_destroy_ah(struct ibv_ah *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_destroy_ah))
+		return errno;
 	struct ah_object *ah = (struct ah_object *)ibv;
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;

@@ -50,6 +50,8 @@ static int find_gid_index(struct ibv_context *context, const union ibv_gid *gid)
 VB_EXPORT int ibv_init_ah_from_wc(
 	struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_init_ah_from_wc))
+		return -1;
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
 	attr->sl = wc->sl;
@@ -90,6 +92,8 @@ VB_EXPORT int ibv_init_ah_from_wc(
 
 VB_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
 {
+	if (vb_call_fails(VB_CALL_ibv_create_ah_from_wc))
+		return NULL;
 	struct ibv_ah_attr attr;
 	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
 		return NULL;

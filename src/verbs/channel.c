@@ -4,6 +4,8 @@
 
 VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
+	if (vb_call_fails(VB_CALL_ibv_create_comp_channel))
+		return NULL;
 	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	struct channel_object *channel = calloc(1, sizeof(*channel));
@@ -22,6 +24,8 @@ VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
 
 VB_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_destroy_comp_channel))
+		return errno;
 	struct channel_object *channel = (struct channel_object *)ibv;
 	struct ibv_context *context = ibv->context;
 	pthread_mutex_lock(&context->mutex);

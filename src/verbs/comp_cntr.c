@@ -29,6 +29,8 @@ VB_EXPORT int later_query_comp_cntr_caps(
 VB_EXPORT struct later_comp_cntr *later_create_comp_cntr(
 	struct ibv_context *context, struct later_comp_cntr_init_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_create_comp_cntr))
+		return NULL;
 	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->comp_mask || attr->flags)
@@ -47,6 +49,8 @@ VB_EXPORT struct later_comp_cntr *later_create_comp_cntr(
 
 VB_EXPORT int later_destroy_comp_cntr(struct later_comp_cntr *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_destroy_comp_cntr))
+		return errno;
 	struct comp_cntr_object *counter = object_of(ibv);
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
@@ -60,6 +64,8 @@ VB_EXPORT int later_destroy_comp_cntr(struct later_comp_cntr *ibv)
 VB_EXPORT int later_qp_attach_comp_cntr(
 	struct ibv_qp *ibv, struct later_comp_cntr *counter, struct later_qp_attach_comp_cntr_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_qp_attach_comp_cntr))
+		return errno;
 	struct qp_object *qp = vb_qp_of(ibv);
 	if (counter->context != ibv->context || attr->comp_mask || attr->op_mask == 0)
 		return EINVAL;

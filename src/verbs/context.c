@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "host/connections.h"
 #include "host/lanes/cpus.h"
+#include "verbs/faults.h"
 #include "verbs/objects.h"
 
 /* The structure grows at its front, so inline code of every release counts from its end. */
@@ -67,6 +68,8 @@ static void set_operations(struct verbs_context *verbs)
 /* Programs copy and mark cmd_fd, though it leads nowhere here: it must be a descriptor. */
 VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
+	if (vb_call_fails(VB_CALL_ibv_open_device))
+		return NULL;
 	if (!device)
 		return vb_fail(EINVAL);
 	struct context_object *object = calloc(1, sizeof(*object));
@@ -89,14 +92,20 @@ VB_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 		vb_list_init(&object->objects[kind]);
 	vb_list_init(&object->domains);
 	set_operations(&object->verbs);
+	vb_faults_set_operations(&object->verbs);
 
 	struct vb_device_sink sink = { vb_sink_on_event, vb_sink_on_port, vb_sink_on_gid_change, object };
 	err = vb_device_open(device->name, &sink, &object->host);
 	if (err)
 		goto out_queue;
+	err = vb_fault_events_start(object);
+	if (err)
+		goto out_device;
 	vb_device_object_get(object->device);
 	return context;
 
+out_device:
+	vb_device_close(object->host);
 out_queue:
 	close(context->cmd_fd);
 	vb_event_queue_deinit(&object->async);
@@ -184,10 +193,14 @@ static void forgive_events(struct context_object *object)
  * the child only closes its copies of the descriptors. */
 VB_EXPORT int ibv_close_device(struct ibv_context *context)
 {
+	if (vb_call_fails(VB_CALL_ibv_close_device))
+		return errno;
 	struct context_object *object = vb_context_of(context);
 	const unsigned losses = object->async.losses; /* the same for all of its descriptors */
 	bool is_forked = vb_is_forked(context);
+	vb_fault_events_stop(object, is_forked);
 	if (!is_forked) {
+		vb_calls_pass(true); /* those of the library itself */
 		forgive_events(object);
 		for (int kind = 0; kind < OBJECT_KINDS; kind++) {
 			for (struct vb_list *link; (link = first_object(object, kind));) {
@@ -196,6 +209,7 @@ VB_EXPORT int ibv_close_device(struct ibv_context *context)
 			}
 		}
 	}
+	vb_calls_pass(false);
 	vb_device_close(object->host);
 	if (!is_forked)
 		vb_async_events_discard(object);

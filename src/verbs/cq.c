@@ -70,6 +70,8 @@ static struct cq_object *cq_create(struct ibv_context *context, const struct vb_
 VB_EXPORT struct ibv_cq *ibv_create_cq(
 	struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int comp_vector)
 {
+	if (vb_call_fails(VB_CALL_ibv_create_cq))
+		return NULL;
 	if (cqe < 1)
 		return vb_fail(EINVAL);
 	struct vb_cq_config config = { .capacity = (uint32_t)cqe };
@@ -118,6 +120,8 @@ static unsigned lanes_of(const struct cq_object *cq)
 
 VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 {
+	if (vb_call_fails(VB_CALL_ibv_resize_cq))
+		return errno;
 	struct cq_object *cq = vb_cq_of(ibv);
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
@@ -138,6 +142,8 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 
 VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_destroy_cq))
+		return errno;
 	struct cq_object *cq = vb_cq_of(ibv);
 	unsigned lanes = lanes_of(cq);
 	int err = vb_device_lock(vb_host_of(ibv->context), lanes);

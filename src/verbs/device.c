@@ -98,6 +98,8 @@ static int list_fill(struct ibv_device **list, const struct vb_device_info *info
 
 VB_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
+	if (vb_call_fails(VB_CALL_ibv_get_device_list))
+		return NULL;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, register_fork_handlers);
 	if (num_devices)

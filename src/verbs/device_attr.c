@@ -63,6 +63,8 @@ static void fill_device(struct ibv_context *context, struct ibv_device_attr *att
 
 VB_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_device))
+		return errno;
 	fill_device(context, attr);
 	return 0;
 }
@@ -129,6 +131,7 @@ static int fill_port(struct ibv_context *context, uint8_t port, struct ibv_port_
 	enum { PHYS_POLLING = 2, PHYS_LINK_UP = 5 };
 	struct vb_device_info info;
 	vb_device_query(vb_host_of(context), &info);
+	info.is_up &= !atomic_load(&vb_context_of(context)->has_port_fault);
 	*attr = (struct ibv_port_attr){
 		.state = info.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
@@ -174,6 +177,8 @@ VB_EXPORT int later_query_port_speed(struct ibv_context *context, uint32_t port,
 /* The exported function is called by programs whose structure ends before port_cap_flags2. */
 VB_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_port))
+		return errno;
 	return vb_context_ops_query_port(
 		context, port, (struct ibv_port_attr *)attr, offsetof(struct ibv_port_attr, port_cap_flags2));
 }

@@ -172,6 +172,8 @@ static struct cq_object *await_completion(struct channel_object *channel)
 
 VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
 {
+	if (vb_call_fails(VB_CALL_ibv_get_cq_event))
+		return -1;
 	struct channel_object *channel = (struct channel_object *)ibv;
 	if (vb_is_forked(ibv->context)) {
 		errno = VB_FORKED_ERRNO;
@@ -243,6 +245,8 @@ static bool async_take(struct event_queue *queue, struct ibv_async_event *event)
 /* Sleeps in poll() and does not drive the lane: asynchronous events are not urgent. */
 VB_EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
 {
+	if (vb_call_fails(VB_CALL_ibv_get_async_event))
+		return -1;
 	struct event_queue *queue = &vb_context_of(ibv)->async;
 	if (vb_is_forked(ibv)) {
 		errno = VB_FORKED_ERRNO;
@@ -378,6 +382,31 @@ void vb_sink_on_gid_change(void *user)
 {
 	struct ibv_async_event event = { .element.port_num = VB_PORT, .event_type = IBV_EVENT_GID_CHANGE };
 	async_queue(user, event, NULL, NULL);
+}
+
+void vb_async_event_queue(struct context_object *context, enum ibv_event_type type, struct vb_list *link)
+{
+	struct ibv_async_event event = { .element.port_num = VB_PORT, .event_type = type };
+	const void *element = NULL;
+	uint32_t *delivered = NULL;
+
+	if (link && type == IBV_EVENT_CQ_ERR) {
+		struct cq_object *cq = vb_container_of(link, struct cq_object, link);
+		event.element.cq = ibv_cq_ex_to_cq(&cq->ibv);
+		element = cq;
+		delivered = &cq->async_delivered;
+	} else if (link && (type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED)) {
+		struct srq_object *srq = vb_container_of(link, struct srq_object, link);
+		event.element.srq = &srq->ibv;
+		element = srq;
+		delivered = &srq->async_delivered;
+	} else if (link) {
+		struct qp_object *qp = vb_container_of(link, struct qp_object, link);
+		event.element.qp = &qp->ibv;
+		element = qp;
+		delivered = &qp->async_delivered;
+	}
+	async_queue(context, event, element, delivered);
 }
 
 /* ---- The end of an object ---------------------------------------------------------------------------------------- */

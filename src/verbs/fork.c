@@ -8,6 +8,8 @@ int ibv_dofork_range(void *base, size_t size);
 
 VB_EXPORT int ibv_fork_init(void)
 {
+	if (vb_call_fails(VB_CALL_ibv_fork_init))
+		return errno;
 	return 0;
 }
 

@@ -27,6 +27,8 @@ static int read_gid(struct ibv_context *context, uint32_t port, uint32_t index, 
 /* An empty entry reads as the zero GID. */
 VB_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_gid))
+		return -1;
 	struct vb_gid found;
 	uint32_t ifindex;
 	int err = read_gid(context, port, (uint32_t)index, &found, &ifindex);
@@ -46,6 +48,8 @@ static void put_entry(void *to, size_t size, const struct ibv_gid_entry *entry)
 VB_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
 	uint32_t flags, size_t entry_size)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_gid_ex))
+		return errno;
 	if (flags)
 		return EOPNOTSUPP;
 	if (entry_size == 0)
@@ -65,6 +69,8 @@ VB_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint
 VB_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries,
 	uint32_t flags, size_t entry_size)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_gid_table))
+		return -errno;
 	if (flags)
 		return -EOPNOTSUPP;
 	if (entry_size == 0)
@@ -103,6 +109,8 @@ int vb_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int in
 
 VB_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_pkey))
+		return -1;
 	if (port != VB_PORT || index < 0 || index >= VB_PKEYS)
 		return fail(EINVAL);
 	*pkey = VB_PKEY_DEFAULT; /* the same in either byte order */
@@ -111,6 +119,8 @@ VB_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int inde
 
 VB_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
+	if (vb_call_fails(VB_CALL_ibv_get_pkey_index))
+		return -1;
 	if (port != VB_PORT || pkey != VB_PKEY_DEFAULT)
 		return fail(EINVAL);
 	return 0;

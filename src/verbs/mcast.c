@@ -72,11 +72,15 @@ static int change_group(struct ibv_qp *ibv, const union ibv_gid *gid, change *ch
 
 VB_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	if (vb_call_fails(VB_CALL_ibv_attach_mcast))
+		return errno;
 	return change_group(qp, gid, attach);
 }
 
 VB_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	if (vb_call_fails(VB_CALL_ibv_detach_mcast))
+		return errno;
 	return change_group(qp, gid, detach);
 }
 

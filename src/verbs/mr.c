@@ -110,17 +110,23 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, 
 
 VB_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
+	if (vb_call_fails(VB_CALL_ibv_reg_mr))
+		return NULL;
 	return mr_register(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }
 
 VB_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
 {
+	if (vb_call_fails(VB_CALL_ibv_reg_mr_iova))
+		return NULL;
 	return mr_register(pd, addr, length, iova, (unsigned int)access);
 }
 
 VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(
 	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
+	if (vb_call_fails(VB_CALL_ibv_reg_mr_iova2))
+		return NULL;
 	return mr_register(pd, addr, length, iova, access);
 }
 
@@ -172,6 +178,8 @@ static int map_dmabuf(int fd, uint64_t offset, size_t length, bool for_writing, 
 VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(
 	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
+	if (vb_call_fails(VB_CALL_ibv_reg_dmabuf_mr))
+		return NULL;
 	struct vb_mr_config config = { .iova = iova, .length = length };
 	struct mr_object mapped;
 	int err = vb_is_forked(pd->context) ? VB_FORKED_ERRNO : check_dmabuf(fd, offset, length, iova);
@@ -264,6 +272,8 @@ static int rereg_locked(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *
 
 VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
+	if (vb_call_fails(VB_CALL_ibv_rereg_mr))
+		return IBV_REREG_MR_ERR_CMD;
 	pthread_mutex_t *lock = &vb_context_of(ibv->context)->rereg_lock;
 	if (vb_is_forked(ibv->context)) {
 		errno = VB_FORKED_ERRNO;
@@ -277,6 +287,8 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, voi
 
 VB_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_dereg_mr))
+		return errno;
 	struct mr_object *mr = (struct mr_object *)ibv;
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;

@@ -11,6 +11,8 @@
 
 VB_EXPORT struct later_dmah *later_alloc_dmah(struct ibv_context *context, struct later_dmah_init_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_alloc_dmah))
+		return NULL;
 	enum { KNOWN = LATER_DMAH_CPU_ID | LATER_DMAH_PH | LATER_DMAH_TPH_MEM_TYPE, PH_BITS = 3 };
 	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
@@ -29,6 +31,8 @@ VB_EXPORT struct later_dmah *later_alloc_dmah(struct ibv_context *context, struc
 
 VB_EXPORT int later_dealloc_dmah(struct later_dmah *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_dealloc_dmah))
+		return errno;
 	struct dmah_object *dmah = vb_container_of(ibv, struct dmah_object, ibv);
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
@@ -71,6 +75,8 @@ static int check_init_attr(const struct ibv_pd *pd, const struct later_mr_init_a
 
 VB_EXPORT struct ibv_mr *later_reg_mr_ex(struct ibv_pd *pd, struct later_mr_init_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_reg_mr_ex))
+		return NULL;
 	int err = check_init_attr(pd, attr);
 	if (err)
 		return vb_fail(err);
@@ -93,6 +99,8 @@ VB_EXPORT struct ibv_mr *later_reg_mr_ex(struct ibv_pd *pd, struct later_mr_init
 
 VB_EXPORT void *later_alloc_buf(struct ibv_pd *pd, size_t size, struct later_buf **result)
 {
+	if (vb_call_fails(VB_CALL_ibv_alloc_buf))
+		return NULL;
 	if (size == 0)
 		return vb_fail(EINVAL);
 	struct later_buf *buf = calloc(1, sizeof(*buf));
@@ -122,6 +130,8 @@ VB_EXPORT void later_free_buf(struct later_buf *buf)
 VB_EXPORT struct ibv_mr *later_reg_buf_mr(
 	struct ibv_pd *pd, struct later_buf *buf, void *addr, size_t length, int access)
 {
+	if (vb_call_fails(VB_CALL_ibv_reg_buf_mr))
+		return NULL;
 	struct later_mr_init_attr attr = {
 		.length = length,
 		.access = access,

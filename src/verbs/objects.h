@@ -21,6 +21,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "engine/nic.h"
+#include "host/call_faults.h"
 #include "host/host.h"
 #include "verbs/later.h"
 
@@ -109,8 +110,10 @@ struct context_object {
 	/* Held while a region is closed for a change, or device memory changes its pages. Before the lane's mutex. */
 	pthread_mutex_t rereg_lock;
 	struct vb_list objects[OBJECT_KINDS];
-	struct vb_list domains;  /* of struct xrc_domain, under verbs.context.mutex */
-	_Atomic size_t dm_bytes; /* device memory allocated */
+	struct vb_list domains;            /* of struct xrc_domain, under verbs.context.mutex */
+	_Atomic size_t dm_bytes;           /* device memory allocated */
+	struct fault_events *fault_events; /* or NULL */
+	atomic_bool has_port_fault;        /* the port is said to be down */
 };
 
 static inline struct context_object *vb_context_of(struct ibv_context *context)
@@ -411,6 +414,7 @@ void vb_qp_own(struct qp_object *qp, struct xrcd_object *xrcd);
 /* qp is being destroyed. True: it was the last handle, so the engine's QP goes. With the host lane's mutex held. */
 bool vb_qp_disown(struct qp_object *qp, struct qp_object **owner);
 /* qp_ex.c: the ibv_wr_* operations. 0 or errno. */
+int vb_qp_ex_complete(struct ibv_qp_ex *qp);
 int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags);
 /* comp_cntr.c: qp is gone and counts no more. */
 void vb_comp_cntr_detach(struct qp_object *qp);
@@ -507,6 +511,9 @@ const char *vb_wr_opcode_str(enum ibv_wr_opcode opcode);
 void vb_sink_on_event(const struct vb_event *event);
 void vb_sink_on_port(void *user, bool is_active);
 void vb_sink_on_gid_change(void *user);
+/* An event of context about the object with that link in its list; NULL: about the port or the device. With
+ * objects_lock held if there is a link. */
+void vb_async_event_queue(struct context_object *context, enum ibv_event_type type, struct vb_list *link);
 
 /* Discard the events of an object that wait, then wait until all delivered ones are acknowledged. The engine's object
  * is gone, so no new event comes. */

@@ -9,6 +9,8 @@
 
 VB_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
+	if (vb_call_fails(VB_CALL_ibv_alloc_pd))
+		return NULL;
 	if (vb_is_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	struct pd_object *pd = calloc(1, sizeof(*pd));
@@ -27,6 +29,8 @@ VB_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 VB_EXPORT int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_dealloc_pd))
+		return errno;
 	struct pd_object *pd = (struct pd_object *)ibv;
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;

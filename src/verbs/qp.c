@@ -222,6 +222,8 @@ static struct ibv_qp *qp_create(struct ibv_context *context, struct ibv_qp_init_
 
 VB_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_create_qp))
+		return NULL;
 	if (!pd)
 		return vb_fail(EINVAL);
 	struct ibv_qp_init_attr_ex full = vb_qp_init_extended(pd, attr);
@@ -276,6 +278,8 @@ static void free_object(struct qp_object *qp)
 /* As with the kernel, a QP that is still in multicast groups, or has flows, is busy. */
 VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_destroy_qp))
+		return errno;
 	struct qp_object *qp = vb_qp_of(ibv);
 	if (qp->group_count || atomic_load(&qp->flows))
 		return EBUSY;

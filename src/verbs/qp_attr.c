@@ -83,6 +83,8 @@ static bool ends_sending(enum vb_qp_state state)
 
 VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
+	if (vb_call_fails(VB_CALL_ibv_modify_qp))
+		return errno;
 	struct qp_object *qp = vb_qp_of(ibv);
 	struct vb_qp_attr wanted;
 	mask = own_half(ibv->qp_type, mask);
@@ -137,6 +139,8 @@ static void fill_attr(const struct vb_qp_attr *from, const struct ibv_qp_cap *ca
 /* The mask is only a hint: all attributes are filled in. Only ibv_qp.state depends on it. */
 VB_EXPORT int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init_attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_qp))
+		return errno;
 	struct qp_object *qp = vb_qp_of(ibv);
 	struct vb_qp_attr now;
 	struct vb_qp_config config;

@@ -4,6 +4,7 @@
  * Holds: after the first error no request is put. Then complete returns that error and drops the whole batch. */
 #include <stdlib.h>
 #include <string.h>
+#include "verbs/faults.h"
 #include "verbs/later.h"
 #include "verbs/objects.h"
 #include "verbs/tsan.h"
@@ -43,7 +44,7 @@ static void wr_start(struct ibv_qp_ex *ibv)
 	qp->builder->error = is_forked ? VB_FORKED_ERRNO : 0;
 }
 
-static int wr_complete(struct ibv_qp_ex *ibv)
+int vb_qp_ex_complete(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
 	if (vb_is_forked(qp->ibv.context))
@@ -295,9 +296,10 @@ int vb_qp_ex_init(struct qp_object *qp, uint64_t send_ops_flags)
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_start = wr_start;
-	ex->wr_complete = wr_complete;
+	ex->wr_complete = vb_qp_ex_complete;
 	ex->wr_abort = wr_abort;
 	ex->wr_atomic_write = wr_atomic_write;
+	vb_faults_set_builder(ex);
 	qp->later_ops[LATER_WR_FLUSH] = (void (*)(void))(later_wr_flush)wr_flush;
 	return 0;
 }

@@ -53,6 +53,8 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 
 VB_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_create_srq))
+		return NULL;
 	return srq_create(pd, attr->srq_context, &attr->attr, NULL, NULL, 0);
 }
 
@@ -159,6 +161,8 @@ int vb_srq_ops_post_ops(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_o
 
 VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
+	if (vb_call_fails(VB_CALL_ibv_modify_srq))
+		return errno;
 	struct srq_object *srq = (struct srq_object *)ibv;
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
@@ -179,6 +183,8 @@ VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int
 
 VB_EXPORT int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_srq))
+		return errno;
 	if (vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	struct vb_srq_config now;
@@ -189,6 +195,8 @@ VB_EXPORT int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 
 VB_EXPORT int ibv_destroy_srq(struct ibv_srq *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_destroy_srq))
+		return errno;
 	struct srq_object *srq = (struct srq_object *)ibv;
 	int err = -vb_device_lock(vb_host_of(ibv->context), VB_ALL_LANES);
 	if (err)

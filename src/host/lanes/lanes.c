@@ -20,7 +20,7 @@ static unsigned cores(void)
 
 static unsigned most(const struct vb_settings *settings)
 {
-	if (settings->progress_off || *settings->text[VB_SETTING_PCAP] || *settings->text[VB_SETTING_FAULTS])
+	if (settings->progress_off || *settings->text[VB_SETTING_PCAP] || settings->packet_faults)
 		return 1;
 	if (settings->lanes)
 		return settings->lanes;

@@ -165,7 +165,7 @@ enum vb_local_reason vb_local_refusal(const struct vb_settings *settings)
 		return VB_LOCAL_IS_OFF;
 	if (settings->is_given[VB_SETTING_PCAP] && *settings->text[VB_SETTING_PCAP])
 		return VB_LOCAL_CAPTURES;
-	if (settings->is_given[VB_SETTING_FAULTS] && *settings->text[VB_SETTING_FAULTS])
+	if (settings->packet_faults)
 		return VB_LOCAL_IS_FAULTY;
 	return VB_LOCAL_IS_USED;
 }

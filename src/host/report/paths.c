@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/counters.h"
+#include "host/call_faults.h"
 #include "host/report/summary.h"
 #include "host/report/text.h"
 
@@ -234,6 +235,7 @@ void vb_paths_tell(const struct vb_process *p, unsigned lanes, const struct vb_s
 	vb_accounts_tell_all(p, lanes, summary);
 	tell_counters(summary, sum);
 	tell_connections(summary);
+	vb_call_faults_tell(summary);
 	if (summary->json)
 		put_json(summary, p, lanes, sum);
 }

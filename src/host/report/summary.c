@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "host/call_faults.h"
 #include "host/client/helper.h"
 #include "host/process.h"
 #include "host/report/summary_page.h"
@@ -102,6 +103,7 @@ void vb_summary_say_none_opened(void)
 	struct vb_summary summary = vb_summary_to_print();
 
 	vb_summary_add(&summary, "%s", VB_SUMMARY_NONE_OPENED);
+	vb_call_faults_tell(&summary);
 	if (!summary.json)
 		return;
 	vb_json_line_begin(summary.json, summary.json->text, false);
