@@ -3,6 +3,7 @@
  * status is the program's; its own failures are 125, 126 and 127, as with env(1) and nice(1). */
 #include "cli/cli.h"
 #include "cli/program.h"
+#include "host/call_names.h"
 #include "host/settings.h"
 
 #include <errno.h>
@@ -31,7 +32,10 @@ const char vb_run_help[] =
 	"                   with every counter; %p in FILE becomes the process id\n"
 	"  --faults SPEC    inject faults into received packets, for example\n"
 	"                   drop=1%,dup=1%,reorder=1%,corrupt=1%,delay=1ms,seed=7; in a\n"
-	"                   process that only sends, they hit the acknowledgements\n"
+	"                   process that only sends, they hit the acknowledgements; or make\n"
+	"                   calls, events and connections fail:\n"
+	"                   verb:ibv_reg_mr:nth=3:ENOMEM,event:port_down:after=2s,cm:reject:nth=1\n"
+	"  --faults list    print the names of calls, events and errors that SPEC can have\n"
 	"  --rsockets       give the program rsockets instead of TCP and UDP sockets; not for\n"
 	"                   servers that fork for each connection\n"
 	"  --no-preload     do not set LD_PRELOAD. Programs that read /sys or /dev\n"
@@ -244,6 +248,22 @@ static int run(const struct preloads *with, char **command)
 	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
+/* The names in the words of a specification. */
+static int list_faults(void)
+{
+#define X(name) puts("verb:" #name);
+	VB_CALL_NAMES(X)
+#undef X
+#define X(name, type) puts("event:" #name);
+	VB_EVENT_NAMES(X)
+#undef X
+	puts("cm:reject\ncm:timeout");
+#define X(name) puts(#name);
+	VB_ERROR_NAMES(X)
+#undef X
+	return VB_EXIT_OK;
+}
+
 int vb_run_main(const struct vb_command *self, int argc, char **argv)
 {
 	enum { PCAP = 1, STATS, STATS_JSON, FAULTS, NO_PRELOAD, RSOCKETS };
@@ -279,6 +299,8 @@ int vb_run_main(const struct vb_command *self, int argc, char **argv)
 			is_set &= set_file("VERBENA_STATS_JSON", optarg);
 			break;
 		case FAULTS:
+			if (strcmp(optarg, "list") == 0)
+				return list_faults();
 			is_set &= set_variable("VERBENA_FAULTS", optarg);
 			break;
 		case NO_PRELOAD:

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/invariant.h"
 #include "base/random.h"
+#include "host/host.h"
 #include "host/report/summary.h"
 #include "host/settings.h"
 
@@ -49,6 +50,8 @@ static void read_settings(void)
 
 	if (settings && vb_call_faults_parse(settings->text[VB_SETTING_FAULTS], &set, why, sizeof(why)) < 0)
 		set.count = 0; /* the settings have been checked */
+	if (set.count)
+		vb_devices_expect_use(); /* a program that fails before it looks at devices has a summary, too */
 	atomic_store(&vb_call_faults_state, set.count ? VB_CALL_FAULTS_SET : VB_CALL_FAULTS_NONE);
 }
 

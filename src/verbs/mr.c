@@ -125,7 +125,7 @@ VB_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t l
 VB_EXPORT struct ibv_mr *ibv_reg_mr_iova2(
 	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
-	if (vb_call_fails(VB_CALL_ibv_reg_mr_iova2))
+	if (vb_call_fails(iova == (uintptr_t)addr ? VB_CALL_ibv_reg_mr : VB_CALL_ibv_reg_mr_iova))
 		return NULL;
 	return mr_register(pd, addr, length, iova, access);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "host/call_faults.h"
 #include "host/settings.h"
 #include "port/port.h"
 
@@ -24,6 +25,11 @@ static void try_faults(const char *text)
 	require(rc == 0 || (rc == -EINVAL && why[0] && memchr(why, 0, sizeof(why))));
 	if (rc == 0)
 		vb_faults_free(faults);
+	struct vb_call_faults of_calls;
+	why[0] = '\0';
+	rc = vb_call_faults_parse(text, &of_calls, why, sizeof(why));
+	require(of_calls.count <= VB_CALL_FAULTS_MAX);
+	require(rc == 0 || (rc == -EINVAL && why[0] && memchr(why, 0, sizeof(why))));
 }
 
 /* Lines of the input are variables; those without a name get one of ours. */

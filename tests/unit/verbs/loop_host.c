@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/list.h"
+#include "host/call_faults.h"
 #include "host/settings.h"
 #include "loop_host.h"
 
@@ -509,3 +510,24 @@ const char *vb_device_counter(const char *name, unsigned n, uint64_t *value)
 {
 	return NULL;
 }
+
+/* ---- Faults of calls: no setting asks for any -------------------------------------------------------------------- */
+
+atomic_int vb_call_faults_state = VB_CALL_FAULTS_NONE;
+
+const struct vb_call_faults *vb_call_faults_get(void)
+{
+	static const struct vb_call_faults none;
+	return &none;
+}
+
+int vb_call_fault(enum vb_call call)
+{
+	return 0;
+}
+
+void vb_calls_pass(bool are_passed) {}
+
+void vb_calls_break(bool are_broken) {}
+
+void vb_call_faults_event_struck(unsigned index) {}

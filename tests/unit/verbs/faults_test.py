@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""faults_test BUILD PROGRAM: calls, events and connections fail as VERBENA_FAULTS says, of a program of our own and of
+rping, perftest and a pingpong. Each run has a network of its own."""
+
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import unittest
+
+
+def command(faults, program):
+    return shlex.join(["env", f"VERBENA_FAULTS={faults}", str(VERBENA), "run", "--stats", "--no-preload", "--", *program])
+
+
+def in_network(script):
+    done = subprocess.run(["unshare", "-rn", "sh", "-c", "ip link set lo up; " + script], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    return done.stdout.splitlines()
+
+
+def run(faults, *program):
+    """What the program and the library say."""
+    return in_network(command(faults, program))
+
+
+def run_pair(faults_of_server, faults_of_client, server, client):
+    """What both say. The client tries until the server listens or both have failed."""
+    return in_network(f"timeout 20 {command(faults_of_server, server)} & sleep 1; timeout 20 {command(faults_of_client, client)}; wait")
+
+
+def results(lines, call):
+    return [line.split(": ")[1] for line in lines if line.startswith(call + " ")]
+
+
+class OurProgram(unittest.TestCase):
+    def step(self, faults, step):
+        lines = run(faults, str(PROGRAM), step)
+        self.assertFalse([line for line in lines if "broken" in line or "Sanitizer" in line], lines)
+        return lines
+
+    def test_the_third_call_fails_and_the_fourth_works(self):
+        lines = self.step("verb:ibv_reg_mr:nth=3:ENOMEM,verb:ibv_create_cq:nth=2:EIO", "regions")
+        self.assertEqual(results(lines, "ibv_reg_mr"), ["ok", "ok", "ENOMEM", "ok", "ok", "ok"])
+        self.assertIn("verbena: fault verb ibv_reg_mr call 3: ENOMEM", lines)
+        self.assertIn("verbena: fault verb ibv_create_cq call 2: never reached: called 0 times", lines)
+
+    def test_every_and_from(self):
+        every = self.step("verb:ibv_reg_mr:every=2:EFAULT", "regions")
+        self.assertEqual(results(every, "ibv_reg_mr"), ["ok", "EFAULT"] * 3)
+        self.assertIn("verbena: fault verb ibv_reg_mr every 2: EFAULT, 3 of 6 calls", every)
+        self.assertEqual(results(self.step("verb:ibv_reg_mr:from=5:EFAULT", "regions"), "ibv_reg_mr"), ["ok"] * 4 + ["EFAULT"] * 2)
+
+    def test_chances_repeat_with_their_seed(self):
+        first, second = (results(self.step("verb:ibv_reg_mr:p=50%:EFAULT,seed=7", "regions"), "ibv_reg_mr") for _ in range(2))
+        self.assertEqual(first, second)
+        self.assertEqual(set(first), {"ok", "EFAULT"})
+
+    def test_operations_of_the_context(self):
+        lines = self.step("verb:ibv_post_recv:nth=2:ENOSPC,verb:ibv_poll_cq:nth=1:EIO", "posts")
+        self.assertEqual(results(lines, "ibv_post_recv"), ["ok", "ENOSPC", "ok"])
+        self.assertEqual(results(lines, "ibv_poll_cq"), ["EIO", "ok", "ok"])
+
+    def test_opening_fails_once(self):
+        self.assertEqual(results(self.step("verb:ibv_open_device:nth=1:EMFILE", "regions"), "ibv_open_device"), ["EMFILE"])
+
+    def test_the_port_goes_down_and_comes_up(self):
+        lines = self.step("event:port_down:after=500ms,event:port_up:after=1500ms", "port")
+        self.assertEqual([line for line in lines if line.startswith(("port", "event"))],
+                         ["port: active", "event: port error", "port: down", "event: port active", "port: active"])
+
+    def test_a_failed_qp_is_in_the_error_state(self):
+        lines = self.step("event:qp_fatal:after=10ms", "qp")
+        self.assertIn("QP: ERR", lines)
+        self.assertIn("verbena: fault event qp_fatal: 1", lines)
+
+    def test_a_failed_device_fails_calls_and_can_be_closed(self):
+        self.assertEqual(results(self.step("event:device_fatal:after=10ms", "device"), "ibv_reg_mr"), ["EIO"] * 6)
+
+
+class RealPrograms(unittest.TestCase):
+    def assert_said(self, lines, *wanted):
+        for line in wanted:
+            self.assertTrue([1 for said in lines if line in said], (line, lines))
+
+    def rping(self, server, client):
+        if not shutil.which("rping"):
+            self.skipTest("there is no rping")
+        arguments = ["-a", "127.0.0.1", "-C", "2"]
+        return run_pair(server, client, ["rping", "-s", *arguments], ["rping", "-c", *arguments])
+
+    def test_a_request_is_rejected(self):
+        self.assert_said(self.rping("cm:reject:nth=1", ""), "RDMA_CM_EVENT_REJECTED, error 28")
+
+    def test_a_request_gets_no_answer(self):
+        self.assert_said(self.rping("", "cm:timeout:nth=1"), "RDMA_CM_EVENT_UNREACHABLE, error -110",
+                         "fault cm timeout call 1: ETIMEDOUT")
+
+    def test_librdmacm_fails(self):
+        self.assert_said(self.rping("", "verb:rdma_resolve_addr:nth=1:ENODEV"), "rdma_resolve_addr: No such device",
+                         "fault verb rdma_resolve_addr call 1: ENODEV")
+
+    def test_a_call_that_librdmacm_makes_fails(self):
+        self.assert_said(self.rping("", "verb:ibv_create_qp:nth=1:ENOMEM"), "rdma_create_qp: Cannot allocate memory")
+
+    def test_perftest_says_its_own_error(self):
+        if not shutil.which("ib_write_bw"):
+            self.skipTest("there is no ib_write_bw")
+        lines = run_pair("verb:ibv_reg_mr:nth=1:ENOMEM", "", ["ib_write_bw", "-x", "0"], ["ib_write_bw", "-x", "0", "127.0.0.1"])
+        self.assert_said(lines, "allocate MR", "fault verb ibv_reg_mr call 1: ENOMEM")
+
+
+class Names(unittest.TestCase):
+    def test_every_listed_call_and_event_is_accepted(self):
+        listed = subprocess.run([VERBENA, "run", "--faults", "list"], text=True, capture_output=True, check=True).stdout.split()
+        calls = [name for name in listed if name.startswith("verb:")]
+        self.assertGreater(len(calls), 100)
+        items = [name + ":nth=1:ENOMEM" for name in calls] + [name + ":after=1s" for name in listed if name.startswith("event:")]
+        for at in range(0, len(items), 30):
+            done = subprocess.run([VERBENA, "run", "--faults", ",".join(items[at:at + 30]), "--no-preload", "--", "true"],
+                                  text=True, capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    VERBENA = pathlib.Path(sys.argv[1]) / "src" / "cli" / "verbena"
+    PROGRAM = pathlib.Path(sys.argv[2])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
