@@ -99,7 +99,7 @@ static bool is_broken(enum vb_call call)
 	return true;
 }
 
-EXPORT int vb_call_fault(enum vb_call call)
+EXPORT int vb_call_strike(enum vb_call call)
 {
 	const struct vb_call_faults *faults = vb_call_faults_get();
 	char text[80], what[40];

@@ -56,7 +56,7 @@ extern atomic_int vb_call_faults_state;
 const struct vb_call_faults *vb_call_faults_get(void);
 
 /* Counts a call. The value of the fault that strikes it, an errno or a reason; 0: none does. */
-int vb_call_fault(enum vb_call call);
+int vb_call_strike(enum vb_call call);
 /* Calls of this thread are neither counted nor struck while it is true. */
 void vb_calls_pass(bool are_passed);
 /* From now on calls of libibverbs fail with EIO, but for those that take objects down or fetch what has come. */
@@ -69,7 +69,7 @@ static inline bool vb_call_fails(enum vb_call call)
 	if (__builtin_expect(
 		    atomic_load_explicit(&vb_call_faults_state, memory_order_relaxed) == VB_CALL_FAULTS_NONE, 1))
 		return false;
-	return vb_call_fault(call) != 0;
+	return vb_call_strike(call) != 0;
 }
 
 struct vb_summary;

@@ -177,7 +177,7 @@ static int connect_locked(struct id_object *id, const struct rdma_conn_param *pa
 		return error;
 	if (!param)
 		param = &as_much_as_possible;
-	if (vb_call_fault(VB_CALL_CM_TIMEOUT))
+	if (vb_call_strike(VB_CALL_CM_TIMEOUT))
 		error = time_out(id);
 	else
 		error = vb_id_is_datagram(id) ? connect_datagram(id, param) : connect_stream(id, param);

@@ -521,7 +521,7 @@ const struct vb_call_faults *vb_call_faults_get(void)
 	return &none;
 }
 
-int vb_call_fault(enum vb_call call)
+int vb_call_strike(enum vb_call call)
 {
 	return 0;
 }
