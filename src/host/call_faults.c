@@ -8,6 +8,7 @@
 #include "base/invariant.h"
 #include "base/random.h"
 #include "host/host.h"
+#include "host/report/json_line.h"
 #include "host/report/summary.h"
 #include "host/settings.h"
 
@@ -179,4 +180,21 @@ void vb_call_faults_tell(const struct vb_summary *summary)
 		else
 			tell_call(summary, fault, times);
 	}
+}
+
+void vb_call_faults_put(struct vb_json_line *json)
+{
+	const struct vb_call_faults *faults = vb_call_faults_get();
+	char text[80];
+
+	vb_json_line_add(json, ",\"faults\":[");
+	for (unsigned i = 0; i < faults->count; i++) {
+		const struct vb_call_fault *fault = &faults->faults[i];
+		vb_json_line_add(json, "%s{\"fault\":\"%s\",\"struck\":%llu", i ? "," : "",
+			subject(fault, text, sizeof(text)), (unsigned long long)atomic_load(&struck[i]));
+		if (!fault->is_event)
+			vb_json_line_add(json, ",\"calls\":%llu", (unsigned long long)atomic_load(&calls[fault->call]));
+		vb_json_line_add(json, "}");
+	}
+	vb_json_line_add(json, "]");
 }

@@ -73,6 +73,9 @@ static inline bool vb_call_fails(enum vb_call call)
 }
 
 struct vb_summary;
+struct vb_json_line;
 void vb_call_faults_tell(const struct vb_summary *summary);
+/* ,"faults":[...]: how often each struck, of how many calls. */
+void vb_call_faults_put(struct vb_json_line *json);
 
 #endif

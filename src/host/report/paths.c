@@ -214,6 +214,7 @@ static void put_json(
 	vb_json_line_counters(json, "port", vb_port_counter_name, sum->port_counters, VB_PORT_COUNTER_COUNT);
 	if (summary->has_connections)
 		vb_json_line_counters(json, "connections", cm_names, summary->connections.cm, VB_CM_COUNTER_COUNT);
+	vb_call_faults_put(json);
 	vb_json_line_end(json);
 	vb_summary_write_json(summary);
 }

@@ -107,6 +107,7 @@ void vb_summary_say_none_opened(void)
 	if (!summary.json)
 		return;
 	vb_json_line_begin(summary.json, summary.json->text, false);
+	vb_call_faults_put(summary.json);
 	vb_json_line_end(summary.json);
 	vb_summary_write_json(&summary);
 }

@@ -133,6 +133,16 @@ def run__stats_json_counts_what_went_which_way():
             equal(said["lane"]["tx_bytes"], 4096000)
 
 
+def run__stats_json_says_which_faults_struck():
+    with tempfile.TemporaryDirectory() as directory:
+        done = in_own_network(f"cd {directory}; $V run --faults verb:ibv_alloc_pd:nth=1:ENOMEM,verb:ibv_reg_mr:nth=9:EIO --stats-json out -- "
+                              "ibv_rc_pingpong -g 0")
+        equal(done.returncode, 1)
+        (said,) = map(json.loads, (pathlib.Path(directory) / "out").read_text().splitlines())
+        equal(said["faults"], [{"fault": "verb ibv_alloc_pd", "struck": 1, "calls": 1},
+                               {"fault": "verb ibv_reg_mr", "struck": 0, "calls": 0}])
+
+
 def run__stats_json_that_cannot_be_written_is_said():
     done = in_own_network("VERBENA_DEVICES=lo $V run --stats-json /nowhere/x -- ibv_devinfo -l")
     equal(done.returncode, 0)
