@@ -176,6 +176,8 @@ int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow);
 /* True when the device was opened by the process that this one was forked from: verbs of its objects return an
  * errno. */
 bool vb_device_is_forked(const struct vb_device *device);
+/* The same, and the first time in such a process one line on stderr says what to do. */
+bool vb_device_refuses_forked(const struct vb_device *device);
 
 /* A dma-buf of the first length bytes of a sealed memory file, whole pages: a descriptor, or -errno. -EOPNOTSUPP: this
  * machine makes none. */

@@ -78,7 +78,7 @@ static int populate(void *memory, uint32_t length, bool for_writing)
 int vb_mr_ops_advise(
 	struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sges)
 {
-	if (vb_is_forked(pd->context))
+	if (vb_refuses_forked(pd->context))
 		return VB_FORKED_ERRNO;
 	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE &&
 		advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)

@@ -88,7 +88,7 @@ VB_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *at
 	if (vb_call_fails(VB_CALL_ibv_create_ah))
 		return NULL;
 	struct vb_av av;
-	int err = vb_av_from_ah_attr(pd->context, attr, &av);
+	int err = vb_refuses_forked(pd->context) ? -VB_FORKED_ERRNO : vb_av_from_ah_attr(pd->context, attr, &av);
 	if (err)
 		return vb_fail(-err);
 	struct ah_object *ah = malloc(sizeof(*ah));

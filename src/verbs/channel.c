@@ -6,7 +6,7 @@ VB_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
 {
 	if (vb_call_fails(VB_CALL_ibv_create_comp_channel))
 		return NULL;
-	if (vb_is_forked(context))
+	if (vb_refuses_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	struct channel_object *channel = calloc(1, sizeof(*channel));
 	if (!channel)

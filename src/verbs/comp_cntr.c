@@ -31,7 +31,7 @@ VB_EXPORT struct later_comp_cntr *later_create_comp_cntr(
 {
 	if (vb_call_fails(VB_CALL_ibv_create_comp_cntr))
 		return NULL;
-	if (vb_is_forked(context))
+	if (vb_refuses_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->comp_mask || attr->flags)
 		return vb_fail(EINVAL);
@@ -67,6 +67,8 @@ VB_EXPORT int later_qp_attach_comp_cntr(
 	if (vb_call_fails(VB_CALL_ibv_qp_attach_comp_cntr))
 		return errno;
 	struct qp_object *qp = vb_qp_of(ibv);
+	if (vb_refuses_forked(ibv->context))
+		return VB_FORKED_ERRNO;
 	if (counter->context != ibv->context || attr->comp_mask || attr->op_mask == 0)
 		return EINVAL;
 	if (attr->op_mask & ~(uint32_t)VB_COUNTED_MASK)
@@ -120,7 +122,7 @@ VB_EXPORT int later_inc_err_comp_cntr(struct later_comp_cntr *counter, uint64_t 
 
 static int read_value(struct later_comp_cntr *counter, const _Atomic uint64_t *from, uint64_t *value)
 {
-	if (vb_is_forked(counter->context))
+	if (vb_refuses_forked(counter->context))
 		return VB_FORKED_ERRNO;
 	unsigned lanes = atomic_load_explicit(&object_of(counter)->lanes, memory_order_relaxed);
 	vb_device_drive(vb_host_of(counter->context), lanes ? lanes : 1);

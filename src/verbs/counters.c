@@ -7,7 +7,7 @@
 
 struct ibv_counters *vb_counters_ops_create(struct ibv_context *context, struct ibv_counters_init_attr *attr)
 {
-	if (vb_is_forked(context))
+	if (vb_refuses_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->comp_mask)
 		return vb_fail(EOPNOTSUPP);
@@ -38,7 +38,7 @@ int vb_counters_ops_destroy(struct ibv_counters *ibv)
 int vb_counters_ops_attach(struct ibv_counters *ibv, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {
 	struct counters_object *counters = vb_counters_of(ibv);
-	if (vb_is_forked(ibv->context))
+	if (vb_refuses_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	if (flow || attr->comp_mask ||
 		(attr->counter_desc != IBV_COUNTER_PACKETS && attr->counter_desc != IBV_COUNTER_BYTES))
@@ -55,6 +55,8 @@ int vb_counters_ops_attach(struct ibv_counters *ibv, struct ibv_counter_attach_a
 int vb_counters_ops_read(struct ibv_counters *ibv, uint64_t *values, uint32_t count, uint32_t flags)
 {
 	struct counters_object *counters = vb_counters_of(ibv);
+	if (vb_refuses_forked(ibv->context))
+		return VB_FORKED_ERRNO;
 	if (flags & ~(uint32_t)IBV_READ_COUNTERS_ATTR_PREFER_CACHED)
 		return EOPNOTSUPP;
 	int err = vb_host_lane_lock(counters->host_lane);

@@ -30,7 +30,7 @@ static struct vb_host_lane *host_lane_for(struct ibv_context *context, const str
 static struct cq_object *cq_create(struct ibv_context *context, const struct vb_cq_config *wanted, void *cq_context,
 	struct ibv_comp_channel *channel, uint32_t comp_vector, uint64_t wc_flags, struct ibv_pd *parent_domain)
 {
-	if (vb_is_forked(context))
+	if (vb_refuses_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (wanted->capacity < 1 || wanted->capacity > VB_MAX_CQE ||
 		comp_vector >= (uint32_t)context->num_comp_vectors || (channel && channel->context != context))
@@ -123,7 +123,7 @@ VB_EXPORT int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	if (vb_call_fails(VB_CALL_ibv_resize_cq))
 		return errno;
 	struct cq_object *cq = vb_cq_of(ibv);
-	if (vb_is_forked(ibv->context))
+	if (vb_refuses_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	if (cqe < 1 || cqe > VB_MAX_CQE)
 		return EINVAL;
@@ -166,7 +166,7 @@ VB_EXPORT int ibv_destroy_cq(struct ibv_cq *ibv)
 
 int vb_cq_ops_req_notify(struct ibv_cq *ibv, int solicited_only)
 {
-	if (vb_is_forked(ibv->context))
+	if (vb_refuses_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	vb_cq_request_notify(vb_cq_of(ibv)->cq, solicited_only != 0);
 	return 0;

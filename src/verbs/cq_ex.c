@@ -35,7 +35,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 	struct cq_object *cq = (struct cq_object *)ibv;
 	if (attr->comp_mask)
 		return EINVAL;
-	if (vb_is_forked(ibv->context))
+	if (vb_refuses_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	poller_take(cq);
 	int got = vb_cq_poll(cq->cq, &cq->current, 1);

@@ -40,7 +40,7 @@ int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
 	struct cq_object *cq = vb_cq_of(ibv);
 	int total = 0;
-	if (vb_is_forked(ibv->context)) /* before any lock: a thread of the parent may hold it */
+	if (vb_refuses_forked(ibv->context)) /* before any lock: a thread of the parent may hold it */
 		return -VB_FORKED_ERRNO;
 	while (total < n) {
 		int want = n - total < POLL_CHUNK ? n - total : POLL_CHUNK;

@@ -197,7 +197,7 @@ VB_EXPORT int later_dm_export_dmabuf_fd(struct ibv_dm *ibv)
 {
 	pthread_mutex_t *lock = &vb_context_of(ibv->context)->rereg_lock;
 	int fd = -VB_FORKED_ERRNO;
-	if (!vb_is_forked(ibv->context)) {
+	if (!vb_refuses_forked(ibv->context)) {
 		pthread_mutex_lock(lock);
 		fd = export_locked((struct dm_object *)ibv);
 		pthread_mutex_unlock(lock);

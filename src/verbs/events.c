@@ -175,7 +175,7 @@ VB_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq,
 	if (vb_call_fails(VB_CALL_ibv_get_cq_event))
 		return -1;
 	struct channel_object *channel = (struct channel_object *)ibv;
-	if (vb_is_forked(ibv->context)) {
+	if (vb_refuses_forked(ibv->context)) {
 		errno = VB_FORKED_ERRNO;
 		return -1;
 	}
@@ -248,7 +248,7 @@ VB_EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_even
 	if (vb_call_fails(VB_CALL_ibv_get_async_event))
 		return -1;
 	struct event_queue *queue = &vb_context_of(ibv)->async;
-	if (vb_is_forked(ibv)) {
+	if (vb_refuses_forked(ibv)) {
 		errno = VB_FORKED_ERRNO;
 		return -1;
 	}

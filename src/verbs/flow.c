@@ -183,7 +183,7 @@ static int translate(struct builder *to, const struct ibv_flow_attr *attr)
 
 static int check_qp(struct ibv_qp *qp)
 {
-	if (vb_is_forked(qp->context))
+	if (vb_refuses_forked(qp->context))
 		return VB_FORKED_ERRNO;
 	return qp->qp_type == IBV_QPT_RAW_PACKET ? 0 : EINVAL;
 }

@@ -1,6 +1,6 @@
 /* Fork. No page is pinned, and no hardware writes memory: registered memory survives a fork like any other, and there
- * is nothing to prepare. In the child, each verb refuses objects of devices that the parent opened (vb_is_forked).
- * Devices that the child opens are its own. */
+ * is nothing to prepare. In the child, each verb refuses objects of devices that the parent opened (vb_is_forked,
+ * vb_refuses_forked). Devices that the child opens are its own. */
 #include "verbs/objects.h"
 
 int ibv_dontfork_range(void *base, size_t size);

@@ -60,8 +60,6 @@ typedef int change(struct qp_object *qp, const struct vb_gid *group);
 static int change_group(struct ibv_qp *ibv, const union ibv_gid *gid, change *change_it)
 {
 	struct vb_gid group = vb_gid_plain(gid);
-	if (vb_is_forked(ibv->context))
-		return VB_FORKED_ERRNO;
 	if (ibv->qp_type != IBV_QPT_UD || !vb_gid_is_multicast(&group))
 		return EINVAL;
 	pthread_mutex_lock(&ibv->context->mutex);
@@ -74,14 +72,14 @@ VB_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint
 {
 	if (vb_call_fails(VB_CALL_ibv_attach_mcast))
 		return errno;
-	return change_group(qp, gid, attach);
+	return vb_refuses_forked(qp->context) ? VB_FORKED_ERRNO : change_group(qp, gid, attach);
 }
 
 VB_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	if (vb_call_fails(VB_CALL_ibv_detach_mcast))
 		return errno;
-	return change_group(qp, gid, detach);
+	return vb_is_forked(qp->context) ? VB_FORKED_ERRNO : change_group(qp, gid, detach);
 }
 
 void vb_qp_leave_groups(struct qp_object *qp)

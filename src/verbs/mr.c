@@ -68,7 +68,7 @@ static int make_config(void *addr, size_t length, uint64_t iova, unsigned int ac
 
 struct mr_object *vb_mr_object_create(struct ibv_pd *pd, const struct vb_mr_config *config, void *addr)
 {
-	if (vb_is_forked(pd->context))
+	if (vb_refuses_forked(pd->context))
 		return vb_fail(VB_FORKED_ERRNO);
 	struct mr_object *mr = calloc(1, sizeof(*mr));
 	if (!mr)
@@ -97,7 +97,7 @@ struct mr_object *vb_mr_object_create(struct ibv_pd *pd, const struct vb_mr_conf
 static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	struct vb_mr_config config;
-	int err = vb_is_forked(pd->context) ? VB_FORKED_ERRNO : make_config(addr, length, iova, access, &config);
+	int err = vb_refuses_forked(pd->context) ? VB_FORKED_ERRNO : make_config(addr, length, iova, access, &config);
 	if (err)
 		return vb_fail(err);
 	if (!config.kind)
@@ -182,7 +182,7 @@ VB_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(
 		return NULL;
 	struct vb_mr_config config = { .iova = iova, .length = length };
 	struct mr_object mapped;
-	int err = vb_is_forked(pd->context) ? VB_FORKED_ERRNO : check_dmabuf(fd, offset, length, iova);
+	int err = vb_refuses_forked(pd->context) ? VB_FORKED_ERRNO : check_dmabuf(fd, offset, length, iova);
 	if (!err)
 		err = vb_mr_access((unsigned int)access, ACCESS_DMABUF, &config.access);
 	if (!err)
@@ -275,7 +275,7 @@ VB_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, voi
 	if (vb_call_fails(VB_CALL_ibv_rereg_mr))
 		return IBV_REREG_MR_ERR_CMD;
 	pthread_mutex_t *lock = &vb_context_of(ibv->context)->rereg_lock;
-	if (vb_is_forked(ibv->context)) {
+	if (vb_refuses_forked(ibv->context)) {
 		errno = VB_FORKED_ERRNO;
 		return IBV_REREG_MR_ERR_INPUT;
 	}

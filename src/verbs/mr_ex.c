@@ -14,7 +14,7 @@ VB_EXPORT struct later_dmah *later_alloc_dmah(struct ibv_context *context, struc
 	if (vb_call_fails(VB_CALL_ibv_alloc_dmah))
 		return NULL;
 	enum { KNOWN = LATER_DMAH_CPU_ID | LATER_DMAH_PH | LATER_DMAH_TPH_MEM_TYPE, PH_BITS = 3 };
-	if (vb_is_forked(context))
+	if (vb_refuses_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	uint32_t mask = attr->comp_mask;
 	if ((mask & ~(uint32_t)KNOWN) || ((mask & LATER_DMAH_CPU_ID) && attr->cpu_id >= vb_cpus_possible()) ||

@@ -4,7 +4,7 @@
 
 struct ibv_mw *vb_mw_ops_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	if (vb_is_forked(pd->context))
+	if (vb_refuses_forked(pd->context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return vb_fail(EINVAL);

@@ -138,6 +138,12 @@ static inline bool vb_is_forked(struct ibv_context *context)
 	return vb_device_is_forked(vb_host_of(context));
 }
 
+/* The same for a call that is refused then, other than one that destroys or closes: stderr says so, once. */
+static inline bool vb_refuses_forked(struct ibv_context *context)
+{
+	return vb_device_refuses_forked(vb_host_of(context));
+}
+
 /* objects.c */
 void vb_object_add(struct ibv_context *context, enum object_kind kind, struct vb_list *link);
 void vb_object_remove(struct ibv_context *context, struct vb_list *link);

@@ -11,7 +11,7 @@ VB_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	if (vb_call_fails(VB_CALL_ibv_alloc_pd))
 		return NULL;
-	if (vb_is_forked(context))
+	if (vb_refuses_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	struct pd_object *pd = calloc(1, sizeof(*pd));
 	if (!pd)
@@ -64,7 +64,7 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 
 struct ibv_pd *vb_pd_ops_alloc_parent(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
-	int err = vb_is_forked(context) ? VB_FORKED_ERRNO : check_parent(context, attr);
+	int err = vb_refuses_forked(context) ? VB_FORKED_ERRNO : check_parent(context, attr);
 	if (err)
 		return vb_fail(err);
 	struct pd_object *pd = calloc(1, sizeof(*pd));
@@ -115,7 +115,7 @@ void vb_pd_free(struct ibv_pd *ibv, void *memory, enum vb_allocation kind, bool 
 
 struct ibv_td *vb_td_ops_alloc(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	if (vb_is_forked(context))
+	if (vb_refuses_forked(context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->comp_mask)
 		return vb_fail(EOPNOTSUPP);

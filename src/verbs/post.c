@@ -102,7 +102,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 {
 	struct qp_object *qp = vb_qp_of(ibv);
 	int err = 0;
-	if (vb_is_forked(ibv->context)) {
+	if (vb_refuses_forked(ibv->context)) {
 		*bad_wr = wr;
 		return VB_FORKED_ERRNO;
 	}
@@ -126,7 +126,7 @@ int vb_qp_ops_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_s
 int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct qp_object *qp = vb_qp_of(ibv);
-	if (vb_is_forked(ibv->context))
+	if (vb_refuses_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	struct vb_send_wr request = {
 		.wr_id = bind->wr_id,
@@ -179,7 +179,7 @@ int vb_qp_ops_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_r
 {
 	struct qp_object *qp = vb_qp_of(ibv);
 	vb_tsan_posts(ibv->context);
-	int err = post_receives(qp->qp, false, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
+	int err = post_receives(qp->qp, false, wr, bad_wr, vb_refuses_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
 	/* A QP in the error state flushes what is posted to it, and only its lane can do that. */
 	if (vb_qp_state(qp->qp) == VB_QPS_ERR)
 		vb_host_lane_kick(qp->host_lane);
@@ -190,5 +190,5 @@ int vb_srq_ops_post_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv
 {
 	struct srq_object *srq = (struct srq_object *)ibv;
 	vb_tsan_posts(ibv->context);
-	return post_receives(srq->srq, true, wr, bad_wr, vb_is_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
+	return post_receives(srq->srq, true, wr, bad_wr, vb_refuses_forked(ibv->context) ? VB_FORKED_ERRNO : 0);
 }

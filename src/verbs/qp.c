@@ -141,7 +141,7 @@ static void name_cqs(const struct ibv_qp *ibv, int change)
 
 static int check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	int err = check_type(attr->qp_type);
+	int err = vb_refuses_forked(context) ? VB_FORKED_ERRNO : check_type(attr->qp_type);
 	if (!err)
 		err = check_init_attr(context, attr);
 	if (!err && attr->qp_type == IBV_QPT_RAW_PACKET)

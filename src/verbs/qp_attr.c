@@ -88,7 +88,7 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 	struct qp_object *qp = vb_qp_of(ibv);
 	struct vb_qp_attr wanted;
 	mask = own_half(ibv->qp_type, mask);
-	int err = check_attr(attr, mask);
+	int err = vb_refuses_forked(ibv->context) ? VB_FORKED_ERRNO : check_attr(attr, mask);
 	if (!err)
 		err = translate_attr(ibv->context, attr, mask, &wanted);
 	if (err)
@@ -144,6 +144,8 @@ VB_EXPORT int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mas
 	struct qp_object *qp = vb_qp_of(ibv);
 	struct vb_qp_attr now;
 	struct vb_qp_config config;
+	if (vb_refuses_forked(ibv->context))
+		return VB_FORKED_ERRNO;
 	int err = vb_host_lane_lock(qp->host_lane);
 	if (err)
 		return -err;

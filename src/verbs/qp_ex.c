@@ -47,7 +47,7 @@ static void wr_start(struct ibv_qp_ex *ibv)
 int vb_qp_ex_complete(struct ibv_qp_ex *ibv)
 {
 	struct qp_object *qp = (struct qp_object *)ibv;
-	if (vb_is_forked(qp->ibv.context))
+	if (vb_refuses_forked(qp->ibv.context))
 		return VB_FORKED_ERRNO;
 	vb_tsan_posts(qp->ibv.context);
 	flush(qp);

@@ -97,7 +97,7 @@ static int create_queue(struct wq_object *wq, struct ibv_wq_init_attr *attr)
 
 struct ibv_wq *vb_wq_ops_create(struct ibv_context *context, struct ibv_wq_init_attr *attr)
 {
-	int err = check_wq(context, attr);
+	int err = vb_refuses_forked(context) ? VB_FORKED_ERRNO : check_wq(context, attr);
 	if (!err)
 		err = -vb_device_open_frames(vb_host_of(context));
 	if (err)
@@ -174,6 +174,8 @@ int vb_wq_ops_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 {
 	struct wq_object *wq = (struct wq_object *)ibv;
 	uint32_t mask = attr->attr_mask;
+	if (vb_refuses_forked(ibv->context))
+		return VB_FORKED_ERRNO;
 	if (mask & ~(uint32_t)(IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS))
 		return EINVAL;
 	if ((mask & IBV_WQ_ATTR_FLAGS) && (attr->flags & attr->flags_mask))
@@ -223,7 +225,7 @@ static int check_table(const struct ibv_context *context, const struct ibv_rwq_i
 
 struct ibv_rwq_ind_table *vb_ind_table_ops_create(struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr)
 {
-	int err = vb_is_forked(context) ? VB_FORKED_ERRNO : check_table(context, attr);
+	int err = vb_refuses_forked(context) ? VB_FORKED_ERRNO : check_table(context, attr);
 	if (err)
 		return vb_fail(err);
 	uint32_t count = 1u << attr->log_ind_tbl_size;

@@ -8,7 +8,7 @@
 static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
 	struct xrcd_object *xrcd, struct cq_object *cq, uint32_t max_tags)
 {
-	if (vb_is_forked(pd->context))
+	if (vb_refuses_forked(pd->context))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->max_wr < 1 || attr->max_wr > VB_MAX_SRQ_WR || attr->max_sge > VB_MAX_SGE)
 		return vb_fail(EINVAL);
@@ -143,7 +143,7 @@ static int post_op(struct srq_object *srq, struct ibv_ops_wr *wr)
 int vb_srq_ops_post_ops(struct ibv_srq *ibv, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
 	struct vb_host_lane *host_lane = vb_host_lane_of(ibv->context);
-	int err = -vb_host_lane_lock(host_lane);
+	int err = vb_refuses_forked(ibv->context) ? VB_FORKED_ERRNO : -vb_host_lane_lock(host_lane);
 	if (err) {
 		*bad_wr = wr;
 		return err;
@@ -164,7 +164,7 @@ VB_EXPORT int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int
 	if (vb_call_fails(VB_CALL_ibv_modify_srq))
 		return errno;
 	struct srq_object *srq = (struct srq_object *)ibv;
-	if (vb_is_forked(ibv->context))
+	if (vb_refuses_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
@@ -185,7 +185,7 @@ VB_EXPORT int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
 	if (vb_call_fails(VB_CALL_ibv_query_srq))
 		return errno;
-	if (vb_is_forked(ibv->context))
+	if (vb_refuses_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	struct vb_srq_config now;
 	vb_srq_query(((struct srq_object *)ibv)->srq, &now);

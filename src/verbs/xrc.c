@@ -94,7 +94,7 @@ struct ibv_xrcd *vb_xrcd_ops_open(struct ibv_context *ibv, struct ibv_xrcd_init_
 {
 	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 	struct context_object *context = vb_context_of(ibv);
-	if (vb_is_forked(ibv))
+	if (vb_refuses_forked(ibv))
 		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->comp_mask & ~needed)
 		return vb_fail(EOPNOTSUPP);
@@ -172,6 +172,8 @@ static struct qp_object *make_handle(struct ibv_context *context, const struct i
 struct ibv_qp *vb_qp_ops_open(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
 	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+	if (vb_refuses_forked(context))
+		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->comp_mask & ~(needed | IBV_QP_OPEN_ATTR_CONTEXT))
 		return vb_fail(EOPNOTSUPP);
 	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV || !attr->xrcd ||

@@ -549,6 +549,84 @@ static void a_forked_child_opens_a_device_of_its_own(void)
 	traffic_stop(&traffic);
 }
 
+/* ---- What stderr says of a parent's objects in a child ----------------------------------------------------------- */
+
+static void use(struct pair_end *end)
+{
+	use_verbs_in_child(end);
+	use_verbs_in_child(end);
+}
+
+static void use_by_qp_alone(struct pair_end *end)
+{
+	REQUIRE_EQUAL(ibv_query_qp(end->qp, &(struct ibv_qp_attr){ 0 }, IBV_QP_STATE, &(struct ibv_qp_init_attr){ 0 }),
+		EPERM);
+}
+
+static void close_all(struct pair_end *end)
+{
+	REQUIRE(ibv_destroy_qp(end->qp) != 0);
+	REQUIRE(ibv_dereg_mr(end->buffer.mr) != 0);
+	REQUIRE(ibv_destroy_cq(end->cq) != 0);
+	REQUIRE(ibv_dealloc_pd(end->pd) != 0);
+	REQUIRE_EQUAL(ibv_close_device(end->context), 0);
+}
+
+static void leave(struct pair_end *end)
+{
+	exit(0);
+}
+
+static void execute_another(struct pair_end *end)
+{
+	execl("/bin/true", "true", NULL);
+}
+
+static unsigned count_lines(FILE *file, const char *text)
+{
+	char line[1024];
+	unsigned count = 0;
+
+	rewind(file);
+	while (fgets(line, sizeof(line), file))
+		count += strcmp(line, text) == 0;
+	return count;
+}
+
+static void a_forked_child_is_told_once_to_open_the_device_again(void)
+{
+	static const struct {
+		void (*act)(struct pair_end *end);
+		unsigned lines;
+	} children[] = { { use, 1 }, { use_by_qp_alone, 1 }, { close_all, 0 }, { leave, 0 }, { execute_another, 0 } };
+	struct pair pair = make_pair(65536, 16);
+	FILE *said = tmpfile();
+	char wanted[256];
+
+	REQUIRE(said);
+	for (unsigned i = 0; i < sizeof(children) / sizeof(children[0]); i++) {
+		rewind(said);
+		REQUIRE_EQUAL(ftruncate(fileno(said), 0), 0);
+		pid_t pid = fork();
+		REQUIRE(pid >= 0);
+		if (pid == 0) {
+			REQUIRE(dup2(fileno(said), STDERR_FILENO) == STDERR_FILENO);
+			children[i].act(&pair.a);
+			_exit(0);
+		}
+		REQUIRE_EQUAL(wait_for(pid), 0);
+		snprintf(wanted, sizeof(wanted),
+			"verbena: process %d was forked from one that had opened Verbena's devices: open the device "
+			"again in the child\n",
+			(int)pid);
+		REQUIRE_EQUAL(count_lines(said, wanted), children[i].lines);
+		REQUIRE(children[i].lines || lseek(fileno(said), 0, SEEK_END) == 0);
+	}
+	fclose(said);
+	exchange_message(&pair);
+	free_pair(&pair);
+}
+
 static atomic_bool is_listing_over;
 
 static void *list_devices(void *argument)
@@ -916,6 +994,7 @@ int main(int argc, char **argv)
 		CASE(an_idle_process_uses_no_cpu),
 		CASE(a_forked_childs_verbs_return_an_errno),
 		CASE(a_forked_child_opens_a_device_of_its_own),
+		CASE(a_forked_child_is_told_once_to_open_the_device_again),
 		CASE(a_child_forked_while_devices_are_listed_can_list_them),
 		CASE(a_forked_child_waits_for_no_lock),
 		CASE(a_forked_child_shares_no_memory),

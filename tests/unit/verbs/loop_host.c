@@ -282,6 +282,11 @@ bool vb_device_is_forked(const struct vb_device *device)
 	return forked;
 }
 
+bool vb_device_refuses_forked(const struct vb_device *device)
+{
+	return forked;
+}
+
 vb_time vb_host_now(void)
 {
 	return last_opened->now;
