@@ -10,9 +10,10 @@ import shutil
 import peers
 import places
 import programs
-from live import PACKETS, live_test
+from live import BOTH, PACKETS, live_test
 from process import Failure, Process
 
+DATA_TOLERANCE = 0.05  # what perftest exchanges beside its messages, and what it posts before it begins to count
 READER = pathlib.Path(__file__).with_name("reader.py")
 
 
@@ -98,13 +99,37 @@ def counters(context):
         programs.finish([server, client], 30)
     reported = dict(re.findall(r"^\s*(\S+counters/\S+|counters/\S+)=(\d+)$", client.stdout, re.M))
     stats = client.stats()
-    least = {"counters/port_xmit_packets": ("port_tx_segments", 500 * 16),
+    least = {"counters/port_xmit_packets": ("tx_packets", 500 * 16),
              "hw_counters/sent_pkts": ("port_tx_segments", 500 * 16), "hw_counters/rcvd_pkts": ("port_rx_segments", 1)}
     for name, (counter, lower) in least.items():
         if not lower <= int(reported.get(name, -1)) <= stats.get(counter, 0):
             raise Failure(f"{name}={reported.get(name)}, but {counter}={stats.get(counter)}\n{client.evidence()}")
     if reported.get("hw_counters/out_of_buffer") != "0":
         raise Failure(f"out_of_buffer without a receive\n{client.evidence()}")
+
+
+def expect_data(process, what, counter, size, messages):
+    reported = dict(re.findall(r"^\s*(counters/\S+)=(\d+)$", process.stdout, re.M))
+    if abs(4 * int(reported.get(counter, 0)) - size * messages) > DATA_TOLERANCE * size * messages:
+        raise Failure(f"{what}: {counter}={reported.get(counter)}, by four, is not {size * messages}\n{process.evidence()}")
+    return int(reported[counter.replace("data", "packets")])
+
+
+@live_test("sysfs counts the bytes that perftest moves, by fours, whichever way they go", BOTH)
+def data(context):
+    place = context.world.fresh_namespace("cnt")
+    path = places.Path("vb_lo", place, place, 4096)
+    counted = ",".join(f"counters/port_{way}_{what}" for way in ("xmit", "rcv") for what in ("data", "packets"))
+    for program, size, messages, *more in (("ib_write_bw", 65536, 500), ("ib_read_bw", 65536, 500), ("ib_send_bw", 65536, 500),
+                                           ("ib_send_bw", 64, 5000), ("ib_send_bw", 2048, 5000, "-c", "UD")):
+        options = ("-s", size, "-n", messages, *more)
+        with peers.perftest_pair(path, program, *options, "-W", counted) as (server, client):
+            programs.finish([server, client], 60)
+        sender, receiver = (server, client) if program == "ib_read_bw" else (client, server)
+        packets = expect_data(sender, f"{program} {options}", "counters/port_xmit_data", size, messages)
+        expect_data(receiver, f"{program} {options}", "counters/port_rcv_data", size, messages)
+        if program != "ib_read_bw" and packets < messages * (1 - DATA_TOLERANCE):  # local answers are no packets
+            raise Failure(f"{program} {options}: {packets} packets for {messages} messages\n{sender.evidence()}")
 
 
 @live_test("sysfs has no counters in a process that has no device open")

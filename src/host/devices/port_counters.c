@@ -4,7 +4,9 @@
 #include "core/counters.h"
 #include "host/process.h"
 
-enum source { LANE, PORT };
+#define DATA_UNIT 4 /* bytes: IBA vol. 1, 16.1.3.5, PortXmitData and PortRcvData */
+
+enum source { LANE, LANE_DATA /* bytes, shown by the unit */, PORT };
 
 static const struct row {
 	const char *name;
@@ -12,8 +14,10 @@ static const struct row {
 	unsigned counter;
 	int also; /* a second counter of the same source, added to the first; -1: none */
 } table[] = {
-	{ "counters/port_xmit_packets", PORT, VB_PORT_TX_SEGMENTS, -1 },
-	{ "counters/port_rcv_packets", PORT, VB_PORT_RX_SEGMENTS, -1 },
+	{ "counters/port_xmit_data", LANE_DATA, VB_TX_BYTES, -1 },
+	{ "counters/port_rcv_data", LANE_DATA, VB_RX_BYTES, -1 },
+	{ "counters/port_xmit_packets", LANE, VB_TX_PACKETS, -1 },
+	{ "counters/port_rcv_packets", LANE, VB_RX_PACKETS, -1 },
 	{ "counters/port_xmit_discards", PORT, VB_PORT_TX_ERRORS, -1 },
 	{ "counters/port_rcv_errors", PORT, VB_PORT_RX_DROP_DECODE, VB_PORT_RX_DROP_ICRC },
 	{ "hw_counters/sent_pkts", PORT, VB_PORT_TX_SEGMENTS, -1 },
@@ -40,11 +44,12 @@ static uint64_t value_of(const struct vb_host_lane *d, const struct row *row)
 
 	vb_lane_counters(d->lane, lane);
 	vb_port_counters(d->port, port);
-	const uint64_t *from = row->source == LANE ? lane : port;
-	assert(row->counter < (row->source == LANE ? VB_COUNTER_COUNT : VB_PORT_COUNTER_COUNT));
+	const uint64_t *from = row->source == PORT ? port : lane;
+	assert(row->counter < (row->source == PORT ? VB_PORT_COUNTER_COUNT : VB_COUNTER_COUNT));
 	return from[row->counter] + (row->also < 0 ? 0 : from[row->also]);
 }
 
+/* The unit applies to the sum: of several lanes, little is lost to rounding. */
 const char *vb_process_counter(const struct vb_process *p, unsigned n, uint64_t *value)
 {
 	if (n >= sizeof(table) / sizeof(table[0]))
@@ -52,5 +57,7 @@ const char *vb_process_counter(const struct vb_process *p, unsigned n, uint64_t 
 	*value = 0;
 	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
 		*value += value_of(p->host_lanes[i], &table[n]);
+	if (table[n].source == LANE_DATA)
+		*value /= DATA_UNIT;
 	return table[n].name;
 }
