@@ -14,20 +14,24 @@ bool vb_device_is_forked(const struct vb_device *device)
 	return device->process->is_forked;
 }
 
-/* Takes no lock and no memory: a thread of the parent may have held either. */
-bool vb_device_refuses_forked(const struct vb_device *device)
+/* Takes no lock and no memory: a thread of the parent may have held either. Returns true. */
+static __attribute__((noinline)) bool tell_forked(void)
 {
 	static _Atomic pid_t told_by; /* a child's child tells for itself */
+	const pid_t self = getpid();
 
-	if (!device->process->is_forked)
-		return false;
-	pid_t self = getpid();
 	if (atomic_exchange(&told_by, self) != self)
 		vb_log(VB_LOG_ERROR,
 			"process %d was forked from one that had opened Verbena's devices: open the device again in "
 			"the child",
 			(int)self);
 	return true;
+}
+
+/* Asked at each post and poll. */
+bool vb_device_refuses_forked(const struct vb_device *device)
+{
+	return device->process->is_forked && tell_forked();
 }
 
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
