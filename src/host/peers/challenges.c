@@ -10,10 +10,6 @@
 #define PAGE  65536u /* of any machine, or a multiple */
 #define TRIES 8u
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
 /* Half of the tries are within the 47 bits that a process has on most machines, the others within 38. */
 static void *choose(unsigned attempt)
 {
@@ -22,16 +18,19 @@ static void *choose(unsigned attempt)
 	return (void *)(uintptr_t)(vb_host_random_seed() % (1ull << bits) / PAGE * PAGE + PAGE);
 }
 
+/* The place is a wish: a sanitizer's mmap turns one outside of its program's memory into 0, and MAP_FIXED_NOREPLACE
+ * would then map page 0 for root. */
 uint64_t *vb_challenges_create(void)
 {
-	void *memory = MAP_FAILED;
-
-	for (unsigned i = 0; memory == MAP_FAILED && i < TRIES; i++)
-		memory = mmap(choose(i), BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (memory == MAP_FAILED)
-		memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return memory == MAP_FAILED ? NULL : memory;
+	for (unsigned i = 0;; i++) {
+		void *wish = choose(i);
+		void *memory = mmap(wish, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (memory == MAP_FAILED)
+			return NULL;
+		if (memory == wish || i == TRIES)
+			return memory;
+		munmap(memory, BYTES);
+	}
 }
 
 void vb_challenges_destroy(uint64_t *challenges)
