@@ -1,5 +1,5 @@
-/* The rpoll calls under way, each with a descriptor of its own. It becomes readable when another thread takes the event
- * that made an rsocket's descriptor readable.
+/* The threads that have called rpoll, each with a descriptor of its own. It becomes readable when another thread takes
+ * what made an rsocket's descriptor readable.
  * Not here: what the calls wait for (poll.c). */
 #include "rsocket/pollers.h"
 
@@ -9,6 +9,8 @@
 
 static pthread_mutex_t pollers_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vb_list pollers = { &pollers, &pollers };
+/* A forked child's: nobody reads it. */
+static struct vb_list *of_parent __attribute__((used));
 
 void vb_rs_wake_pollers(void)
 {
@@ -17,6 +19,8 @@ void vb_rs_wake_pollers(void)
 	pthread_mutex_lock(&pollers_lock);
 	vb_list_for_each (link, &pollers) {
 		struct vb_rs_poller *poller = vb_container_of(link, struct vb_rs_poller, link);
+		if (!poller->calls)
+			continue;
 		/* It fails only when the count is full, and then the poller is awake. */
 		if (write(poller->wake_fd, &one, sizeof(one)) < 0)
 			continue;
@@ -32,6 +36,10 @@ static bool has_poller_key;
 static void free_poller(void *pointer)
 {
 	struct vb_rs_poller *poller = pointer;
+
+	pthread_mutex_lock(&pollers_lock);
+	vb_list_remove(&poller->link);
+	pthread_mutex_unlock(&pollers_lock);
 	close(poller->wake_fd);
 	free(poller);
 }
@@ -57,15 +65,19 @@ struct vb_rs_poller *vb_rs_own_poller(void)
 		free(poller);
 		return NULL;
 	}
-	vb_list_init(&poller->link);
+	poller->calls = 0;
+	pthread_mutex_lock(&pollers_lock);
+	vb_list_add_tail(&pollers, &poller->link);
+	pthread_mutex_unlock(&pollers_lock);
 	return poller;
 }
 
-/* The parent's pollers are lost, with their memory and descriptors. This thread's is lost as well: the parent shares
- * its descriptor. */
+/* The child uses none of the parent's pollers, not this thread's either: the parent shares its descriptor. They stay in
+ * reach, for tools that look for leaks. */
 static void on_fork_child(void)
 {
 	pthread_mutex_init(&pollers_lock, NULL);
+	of_parent = pollers.next;
 	vb_list_init(&pollers);
 	if (has_poller_key)
 		pthread_setspecific(poller_key, NULL);
@@ -79,7 +91,7 @@ __attribute__((constructor)) static void watch_forks(void)
 void vb_rs_poller_enter(struct vb_rs_poller *poller)
 {
 	pthread_mutex_lock(&pollers_lock);
-	vb_list_add_tail(&pollers, &poller->link);
+	poller->calls++;
 	pthread_mutex_unlock(&pollers_lock);
 }
 
@@ -88,7 +100,7 @@ void vb_rs_poller_leave(struct vb_rs_poller *poller)
 	uint64_t count;
 
 	pthread_mutex_lock(&pollers_lock);
-	vb_list_remove(&poller->link);
+	poller->calls--;
 	pthread_mutex_unlock(&pollers_lock);
 	/* Nothing to read is no error. */
 	if (read(poller->wake_fd, &count, sizeof(count)) < 0)

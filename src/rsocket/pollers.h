@@ -6,6 +6,7 @@
 
 struct vb_rs_poller {
 	struct vb_list link;
+	unsigned calls; /* under way */
 	int wake_fd;
 };
 
