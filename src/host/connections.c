@@ -18,6 +18,7 @@
 #include "host/devices/loopback.h"
 #include "host/process.h"
 #include "os/clock.h"
+#include "os/descriptor.h"
 #include "port/faults.h"
 
 #define FIRST_WORD (3 * VB_S) /* after which a request that is not answered is told of */
@@ -350,7 +351,7 @@ static int check_address(const struct vb_gid *address)
 	memcpy(&name.sin6_addr, address->raw, sizeof(address->raw));
 	if (IN6_IS_ADDR_LINKLOCAL(&name.sin6_addr) || vb_gid_is_zero(address))
 		return 0;
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = vb_descriptor_socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return 0; /* no IPv6 here: the broker's word will do */
 	int rc = bind(fd, (struct sockaddr *)&name, sizeof(name)) < 0 ? -errno : 0;

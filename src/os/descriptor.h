@@ -21,6 +21,13 @@ static inline bool vb_descriptor_is(int fd, mode_t type)
 	return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type;
 }
 
+/* socket() of the kernel: librspreload.so, which may stand before the C library, takes other calls for the program's.
+ * So does a sanitizer's function that stands before it, for it calls from the program. */
+static inline int vb_descriptor_socket(int domain, int type, int protocol)
+{
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
 /* Closes fd if it has our type. Another type means that the program closed ours and reused the number. No cancellation
  * point. */
 static inline void vb_descriptor_close(int fd, mode_t type)

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "os/descriptor.h"
 
 #define VB_LOOPBACK_CURE "sudo ip link set lo up"
 
@@ -14,7 +15,7 @@
 static inline bool vb_loopback_is_down(void)
 {
 	struct ifreq request = { .ifr_name = "lo" };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = vb_descriptor_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool is_told = fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &request) == 0;
 
 	if (fd >= 0)

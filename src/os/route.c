@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
+#include "os/descriptor.h"
 
 #define ANY_PORT 9 /* to connect to; a route is that of all ports */
 
@@ -33,7 +34,7 @@ int vb_route_source(const struct sockaddr *to, const struct sockaddr *from, stru
 	socklen_t length = sizeof(name);
 	int error = 0;
 
-	int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = vb_descriptor_socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	if (from) {

@@ -7,6 +7,7 @@
 #include "port/sockets.h"
 
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/invariant.h"
 #include "port/receive_socket.h"
@@ -58,7 +59,9 @@ static void prepare(int fd, bool is_ipv4)
 
 static int open_socket(bool is_ipv4, uint16_t flow, uint16_t *udp_port)
 {
-	int fd = socket(is_ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+	/* As vb_descriptor_socket() of os. */
+	int fd = (int)syscall(
+		SYS_socket, is_ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
 
 	if (fd < 0)
 		return -1;

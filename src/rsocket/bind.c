@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "os/descriptor.h"
 #include "rdmacm/family.h"
 
 static int set_family(struct vb_rsocket *rs)
@@ -32,7 +33,7 @@ static bool is_ours(const struct sockaddr *addr)
 
 	memcpy(&name, addr, addr->sa_family == AF_INET ? sizeof(name.ipv4) : sizeof(name.ipv6));
 	name.ipv4.sin_port = 0;
-	int fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = vb_descriptor_socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool is = fd >= 0 && bind(fd, &name.any, vb_rs_address_length(&name)) == 0;
 	if (fd >= 0)
 		close(fd);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "os/descriptor.h"
 #include "base/gid.h"
 
 enum { QUEUE_MAX = 1024 };
@@ -184,7 +185,7 @@ static int open_on(struct vb_rsocket *rs, int udp)
 
 int vb_rs_datagram_open(struct vb_rsocket *rs)
 {
-	int udp = socket(rs->domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int udp = vb_descriptor_socket(rs->domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return udp < 0 ? -errno : open_on(rs, udp);
 }
 

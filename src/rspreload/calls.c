@@ -1,7 +1,6 @@
 /* The calls about one socket. */
 #include "rspreload/rspreload.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -46,14 +45,6 @@ static ssize_t given(int rs, ssize_t sent, size_t wanted)
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
-/* The NIC of the process calls libc's functions, in threads of its own, too. */
-static bool is_nic(void *caller)
-{
-	Dl_info info;
-	return dladdr(caller, &info) && info.dli_fname &&
-	       (strstr(info.dli_fname, "libibverbs") || strstr(info.dli_fname, "librdmacm"));
-}
-
 static int make_rsocket(int domain, int type, int protocol)
 {
 	vb_enter();
@@ -70,7 +61,7 @@ VB_HOOK int socket(int domain, int type, int protocol)
 {
 	int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-	if ((domain != AF_INET && domain != AF_INET6) || vb_is_inside() || is_nic(__builtin_return_address(0)))
+	if ((domain != AF_INET && domain != AF_INET6) || vb_is_inside())
 		return vb_real()->socket(domain, type, protocol);
 	if (kind != SOCK_STREAM && kind != SOCK_DGRAM) {
 		vb_count_ordinary(domain, kind, "rsockets have no such type");

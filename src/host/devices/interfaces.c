@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "os/descriptor.h"
 #include "os/route.h"
 
 #define REPLY_BYTES 32768
@@ -282,7 +283,7 @@ uint64_t vb_interface_speed(const char *name)
 {
 	struct ethtool_cmd command = { .cmd = ETHTOOL_GSET };
 	struct ifreq request = { .ifr_data = (void *)&command };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = vb_descriptor_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return 0;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+#include "os/descriptor.h"
 #include "os/loopback.h"
 
 /* The kernel binds only to its own addresses. For a link-local one it would want the interface. */
@@ -16,7 +17,7 @@ static bool is_of_this_host(const struct vb_gid *gid)
 	if (vb_gid_is_loopback(gid))
 		return true;
 	memcpy(&name.sin6_addr, gid->raw, sizeof(gid->raw));
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = vb_descriptor_socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool is_ours = fd >= 0 && bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0;
 	if (fd >= 0)
 		close(fd);
