@@ -27,6 +27,7 @@ NAMED_FROM = 0x10000
 NEAR = 16
 RING = 1 << 24  # what PSNs and numbers of queue pairs are counted in
 SECONDS = 20
+TRIES = 3  # a process that waits for a CPU may be asked once more by its peer, which a capture shows
 PROGRAMS = ("tshark", "ibv_rc_pingpong", "ib_write_bw", "ib_read_lat", "rping")
 ROOT_REMARK = "Running as user"  # tshark's, to root
 
@@ -163,6 +164,7 @@ class Lessons(unittest.TestCase):
     build = root = None
 
     def learn(self, steps):
+        """What differs from the page, or None."""
         names = Names()
         with tempfile.TemporaryDirectory(prefix="verbena-") as folder:
             for name, place in ("build", self.build), ("examples", self.root / "examples"):
@@ -177,7 +179,8 @@ class Lessons(unittest.TestCase):
                 said = terminal.run(typed)
                 difference = first_difference(names, [line for line in shown if line.strip()], said)
                 if difference:
-                    self.fail("\n".join([f"$ {typed}", difference, "All that was said:", *said]))
+                    return "\n".join([f"$ {typed}", difference, "All that was said:", *said])
+        return None
 
     def test_commands__print_what_the_page_shows(self):
         _, *lessons = sections_of((self.root / "docs/lessons.md").read_text())
@@ -185,7 +188,12 @@ class Lessons(unittest.TestCase):
         self.assertEqual(len(lessons), SECTIONS)
         for title, steps in lessons:
             with self.subTest(title):
-                self.learn(steps)
+                for _ in range(TRIES):
+                    difference = self.learn(steps)
+                    if difference is None:
+                        break
+                    print(f"{title}: differs\n{difference}", flush=True)
+                self.assertIsNone(difference)
 
 
 class Comparison(unittest.TestCase):
