@@ -14,7 +14,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: shown validate-fabric validate-live interop sanitize install dist deb wheel portability format clean help
+.PHONY: shown validate-fabric validate-live interop sanitize install dist deb wheel portability containers format clean help
 
 all: ## build the product, all that is installed, optimised, into build/
 	$(DEPS) build
@@ -133,6 +133,10 @@ wheel: ## make the Python wheel and the sdist of a release build, into build-whe
 portability: ## from nothing, in clean roots of Debian 12 and 13: everything (root; ARGS="--only NAME", "--list", ...)
 	$(DEPS) portability
 	@python3 tests/portability/run.py $(ARGS)
+
+containers: ## build the image of the Containerfile, run the pods of examples/kubernetes/ in podman (root; ARGS="--directory DIR")
+	$(DEPS) containers
+	@python3 tests/containers/run.py $(ARGS)
 
 format: ## put every C file into the house style, with clang-format 14
 	$(DEPS) format
