@@ -12,15 +12,16 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERBENA = str(pathlib.Path(sys.argv[1]).resolve() / "src/cli/verbena")
-APART = ["unshare", "-rn", "sh", "-c", 'ip link set lo up; exec "$@"', "apart"]
-LIBS = ["-g", "-O1", "-pthread", "-libverbs"]
+REAL_ROOT = os.geteuid() == 0 and subprocess.run(["unshare", "-n", "true"], stderr=subprocess.DEVNULL).returncode == 0
+APART = ["unshare", "-n" if REAL_ROOT else "-rn", "sh", "-c", 'ip link set lo up; exec "$@"', "apart"]
+LIBS = ["-g", "-O1", "-pthread", "-lrdmacm", "-libverbs"]
 POSTS = 200
 
 
-def said_by(*command, **environment):
+def said_by(*command, options=(), **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("VERBENA_", "LD_", "ASAN", "TSAN"))}
-    done = subprocess.run([*APART, VERBENA, "run", "--", *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=120, env={**clean, **environment})
+    done = subprocess.run([*APART, VERBENA, "run", *options, "--", *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=120, env={**clean, "TSAN_OPTIONS": "atexit_sleep_ms=0", **environment})
     return done.stdout
 
 
@@ -33,34 +34,52 @@ def expect(said, wanted, unwanted=()):
             raise AssertionError(f"did not want {part!r} in:\n{said[:3000]}")
 
 
-def of_sanitizer(program, bugs):
-    for local in ("auto", "off"):
-        expect(said_by(program, VERBENA_LOCAL=local), ["done"], ["WARNING", "ERROR", "libibverbs"])
-    expect(said_by("sh", "-c", f"{program} && echo as well"), ["done", "as well"], ["WARNING", "ERROR"])
-    for bug, report in bugs.items():
-        expect(said_by(program, bug), [report, "pair.c"])
-
-
-def build(directory, compiler, sanitizer):
+def build(directory, source, compiler, sanitizer=None):
     """None: that cannot be built here."""
-    program = pathlib.Path(directory) / f"pair-{compiler}-{sanitizer}"
-    done = subprocess.run([compiler, f"-fsanitize={sanitizer}", "-o", program, HERE / "pair.c", *LIBS], stderr=subprocess.DEVNULL)
+    program = pathlib.Path(directory) / f"{source}-{compiler}-{sanitizer}"
+    flags = [f"-fsanitize={sanitizer}"] if sanitizer else []
+    done = subprocess.run([compiler, *flags, "-o", program, HERE / f"{source}.c", *LIBS], stderr=subprocess.DEVNULL)
     return program if done.returncode == 0 else None
 
 
-BUGS = {"address": {"overflow": "heap-buffer-overflow", "leak": "detected memory leaks"},
-        "thread": {"race": "WARNING: ThreadSanitizer: data race"},
-        "undefined": {}}
+def with_sanitizer(directory, compiler, sanitizer):
+    """None: it is not here."""
+    if not shutil.which(compiler):
+        return None
+    programs = {source: build(directory, source, compiler, sanitizer) for source in ("pair", "connections", "sockets")}
+    return (lambda: programs_run(programs, BUGS[sanitizer])) if all(programs.values()) else None
+
+
+def programs_run(programs, bugs):
+    quiet = (["done"], ["WARNING", "ERROR", "ThreadSanitizer:", "verbena:"])
+    for local in ("auto", "off"):
+        expect(said_by(programs["pair"], VERBENA_LOCAL=local), *quiet)
+        for how in ("fork", "exit"):
+            expect(said_by(programs["connections"], how, VERBENA_LOCAL=local), *quiet)
+            expect(said_by(programs["sockets"], how, options=["--rsockets"], VERBENA_LOCAL=local), *quiet)
+    expect(said_by("sh", "-c", f"{programs['pair']} && echo as well"), ["done", "as well"], quiet[1])
+    for source, bug, report in bugs:
+        options = ["--rsockets"] if source == "sockets" else []
+        expect(said_by(programs[source], bug, options=options), [report, f"{source}.c"], ["libibverbs", "librdmacm"])
+
+
+LEAK, RACE = "detected memory leaks", "WARNING: ThreadSanitizer: data race"
+BUGS = {"address": [("pair", "overflow", "heap-buffer-overflow"), ("pair", "leak", LEAK), ("connections", "leak", LEAK),
+                    ("sockets", "leak", LEAK)],
+        "thread": [("pair", "race", RACE), ("connections", "race", RACE)],
+        "undefined": []}
 
 
 def under_valgrind(directory):
-    program = pathlib.Path(directory) / "pair-plain"
-    subprocess.run(["gcc", "-o", program, HERE / "pair.c", *LIBS], check=True)
+    pair, connections, sockets = (build(directory, source, "gcc") for source in ("pair", "connections", "sockets"))
+    memcheck, quiet = ["valgrind", "--leak-check=full"], (["done", "ERROR SUMMARY: 0 errors"], ["Warning", "unknown", "== Invalid", "ninit"])
     for local in ("auto", "off"):
-        expect(said_by("valgrind", "--leak-check=full", program, VERBENA_LOCAL=local), ["done", "ERROR SUMMARY: 0 errors"],
-               ["Warning", "unknown"])
-    expect(said_by("valgrind", "--leak-check=full", program, "leak"), ["definitely lost", "pair.c"], ["libibverbs"])
-    expect(said_by("valgrind", "--leak-check=full", program, "overflow"), ["Invalid write", "pair.c"])
+        expect(said_by(*memcheck, pair, VERBENA_LOCAL=local), *quiet)
+    expect(said_by(*memcheck, connections), *quiet)
+    expect(said_by(*memcheck, sockets, options=["--rsockets"]), *quiet)
+    expect(said_by(*memcheck, pair, "leak"), ["definitely lost", "pair.c"], ["libibverbs"])
+    expect(said_by(*memcheck, pair, "overflow"), ["Invalid write", "pair.c"])
+    expect(said_by("valgrind", "--tool=helgrind", sockets, options=["--rsockets"]), ["done", "ERROR SUMMARY: 0 errors"], ["data race"])
 
 
 def posts_are_ordered(directory):
@@ -74,9 +93,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="verbena-sanitizers-") as directory:
         tests = [("posts happen before polls", lambda: posts_are_ordered(directory))]
         for compiler in ("gcc", "clang"):
-            for sanitizer, bugs in BUGS.items():
-                program = build(directory, compiler, sanitizer) if shutil.which(compiler) else None
-                tests.append((f"{compiler} -fsanitize={sanitizer}", program and (lambda p=program, b=bugs: of_sanitizer(p, b))))
+            for sanitizer in BUGS:
+                tests.append((f"{compiler} -fsanitize={sanitizer}", with_sanitizer(directory, compiler, sanitizer)))
         tests.append(("valgrind", shutil.which("valgrind") and (lambda: under_valgrind(directory))))
         for name, test in tests:
             try:
