@@ -14,7 +14,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: shown validate-fabric validate-live interop sanitize install dist deb wheel portability containers format clean help
+.PHONY: conformance-ucx conformance-fabtests shown validate-fabric validate-live interop sanitize install dist deb wheel portability containers format clean help
 
 all: ## build the product, all that is installed, optimised, into build/
 	$(DEPS) build
@@ -52,6 +52,16 @@ conformance-wheels: ## install pinned wheels from PyPI and run them (7 GB; ARGS=
 	$(DEPS) build check
 	@scripts/build $(BUILD) product programs
 	@python3 tests/wheels/wheels.py --build $(BUILD) $(ARGS)
+
+conformance-ucx: ## build UCX's gtest, once (half an hour), and run it (UCX_SOURCE=TREE; ARGS="--list", "--filter PATTERN", "--shard 1/4")
+	$(DEPS) build check
+	@scripts/build $(BUILD) product
+	@python3 tests/suites/run.py ucx --build $(BUILD) $(if $(UCX_SOURCE),--source $(UCX_SOURCE)) $(ARGS)
+
+conformance-fabtests: ## build libfabric's fabtests, once, and run them over verbs (FABTESTS_SOURCE=TREE; ARGS="--filter unit")
+	$(DEPS) build check
+	@scripts/build $(BUILD) product
+	@python3 tests/suites/run.py fabtests --build $(BUILD) $(if $(FABTESTS_SOURCE),--source $(FABTESTS_SOURCE)) $(ARGS)
 
 soak: ## run the deterministic simulation on ever new seeds (MINUTES=60)
 	$(DEPS) build
