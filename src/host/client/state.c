@@ -2,8 +2,12 @@
 #include "base/invariant.h"
 #include "host/client/state.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 struct vb_held_binding *vb_broker_find_binding(struct vb_broker *broker, uint32_t number)
@@ -44,12 +48,28 @@ void vb_broker_holds(const struct vb_broker *broker)
 }
 
 /* A byte, for a forked child may have this end too, and then to close it tells nothing. Where the number is not ours
- * any more, the thread knows already. */
+ * any more, the thread knows already. A program that closes all numbers closes the other end first, perhaps: then the
+ * write raises SIGPIPE, which is not the program's and is taken back. */
+static void write_quietly(int writer)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t pipe, before, pending;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe, &before);
+	if (syscall(SYS_write, writer, "", 1) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+		while (sigtimedwait(&pipe, NULL, &at_once) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void vb_broker_end(struct vb_broker *broker)
 {
 	int writer = broker->stop_writer;
 	struct stat status;
 
 	if (fstat(writer, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_ino == broker->stop_inode)
-		syscall(SYS_write, writer, "", 1);
+		write_quietly(writer);
 }
