@@ -368,7 +368,7 @@ void port_run(struct shard *shard, uint32_t number)
 		return;
 	if (!(port->occupied | port->pauses_due | port->resumes_due | port->credits_due))
 		return;
-	assert(link->free_at > shard->now);
+	assert(link->free_at >= shard->now);
 	port->is_awaited = true;
 	events_add(&shard->events, link->free_at, event_key(EVENT_PORT, 0, number));
 }
