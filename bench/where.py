@@ -23,7 +23,7 @@ GROUPS = (
     ("engine, responder", {"roce/responder", "roce/receive", "core/responder", "core/execute", "core/memory",
                            "core/memory_access", "core/memory_kinds", "core/keys", "core/scatter", "core/receive_work"}),
     ("engine, acknowledgements", {"roce/acknowledgement", "roce/recovery", "roce/responses", "roce/congestion",
-                                  "core/retire", "core/retry", "cc"}),
+                                  "core/retry", "cc"}),
     ("engine, lane and the rest", {"engine", "roce", "core", "local", "base", "wire"}),
 )
 ELSEWHERE = "beginning, end, libc and kernel"
