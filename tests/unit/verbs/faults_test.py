@@ -26,8 +26,9 @@ def run(faults, *program):
 
 
 def run_pair(faults_of_server, faults_of_client, server, client):
-    """What both say. The client tries until the server listens or both have failed."""
-    return in_network(f"timeout 20 {command(faults_of_server, server)} & sleep 1; timeout 20 {command(faults_of_client, client)}; wait")
+    """What both say. A server whose client has failed would wait for another: a second later it is told to end."""
+    return in_network(f"timeout 20 {command(faults_of_server, server)} & sleep 1; timeout 20 {command(faults_of_client, client)}; "
+                      "sleep 1; kill $! 2>/dev/null; wait")
 
 
 def results(lines, call):
