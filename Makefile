@@ -125,11 +125,9 @@ install: ## install a release build, from build-release/, into PREFIX (default /
 	@$(MESON) configure $(RELEASE) -Dprefix=$(PREFIX)
 	@$(MESON) install -C $(RELEASE)
 
-dist: ## make the release's tarball from the last commit, build it and run its tests (ARGS="--no-tests" does not)
+dist: ## make the release's tarball from the last commit in build-dist/, build it and run its tests (ARGS="--no-tests" does not)
 	$(DEPS) build check
-	@scripts/build $(BUILD) product
-	@$(MESON) dist -C $(BUILD) --formats xztar $(ARGS)
-	@ls $(BUILD)/meson-dist/*
+	@scripts/dist $(ARGS)
 
 deb: ## build Debian packages of this tree into build-deb/
 	$(DEPS) build deb

@@ -87,6 +87,10 @@ class Images:
 def add_nixl(made):
     """NIXL from PyPI, as tests/wheels pins it, and the program of examples/programs."""
     pip = f"{VENV}/bin/pip install --quiet --disable-pip-version-check --only-binary=:all:"
+    authorities = os.environ.get("PIP_CERT")    # of this machine, whose proxy may sign for PyPI
+    if authorities:
+        shutil.copy(authorities, made.path / "authorities.pem")
+        pip += " --cert /authorities.pem"
     wheels = [f"{pip} {'--no-deps' * wheel.alone} {wheel.name}=={wheel.version}" for wheel in packages.GROUPS["nixl"]]
     made.run(" && ".join([f"python3 -m venv {VENV}", *wheels]), network=True)
     (made.path / "programs").mkdir()
