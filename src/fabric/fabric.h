@@ -183,8 +183,10 @@ struct fabric_result {
 	uint32_t cycle_count;
 	struct fabric_pauses *pauses_told; /* by link and class: those that any packet came by */
 	uint32_t pauses_told_count;
-	vb_time ended_at;  /* in virtual time */
-	vb_time last_flow; /* when the last of the flows that ended did: the job's completion time, from 0 */
+	vb_time ended_at;     /* in virtual time */
+	vb_time last_flow;    /* when the last of the flows that ended did: the job's completion time, from 0 */
+	vb_time last_arrival; /* when the last destination heard that it has all of its flow; if flows->tells_arrivals,
+				 this is the job's completion time */
 	uint32_t flows_done, flows_failed;
 	uint64_t packet_hops, data_packets, acks, events;
 	uint64_t payload_bytes;                                                /* delivered; each byte counts once */

@@ -71,7 +71,10 @@ void operation_end(struct shard *shard, uint32_t number)
 void operation_arrive(struct shard *shard, uint32_t number)
 {
 	const uint32_t at = shard->fabric->flows[number].dst;
+	const vb_time heard = shard->now + host_latency(shard->fabric, at);
 	assert(shard->fabric->endpoints[at].shard == shard->index);
+	if (shard->last_arrival < heard)
+		shard->last_arrival = heard;
 	if (!shard->fabric->followers.first)
 		return;
 	let_begin(shard, at, number, FLOW_ARRIVED);
@@ -81,6 +84,8 @@ void operation_arrive(struct shard *shard, uint32_t number)
 bool operation_is_awaited(const struct fabric *fabric, uint32_t number)
 {
 	const struct flow_followers *its = &fabric->followers;
+	if (fabric->config->flows->tells_arrivals)
+		return true;
 	for (uint32_t i = its->first ? its->first[number] : 0; its->first && i < its->first[number + 1]; i++)
 		if (its->followers[i].event == FLOW_ARRIVED)
 			return true;

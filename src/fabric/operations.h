@@ -15,9 +15,9 @@ void operations_on_start(struct shard *shard, uint32_t endpoint);
 
 /* A flow has ended, in its source's shard. Its result has the error already, if there is one. */
 void operation_end(struct shard *shard, uint32_t flow);
-/* All of a flow's bytes have arrived, in its destination's shard. Called once at most, and not needed unless some flow
- * waits for the arrival. */
+/* All of a flow's bytes have arrived, in its destination's shard. Called once at most, and not needed unless the
+ * arrival is awaited. */
 void operation_arrive(struct shard *shard, uint32_t flow);
-bool operation_is_awaited(const struct fabric *fabric, uint32_t flow); /* some flow waits for the arrival */
+bool operation_is_awaited(const struct fabric *fabric, uint32_t flow); /* the arrival is to be heard of */
 
 #endif

@@ -468,6 +468,8 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 		result->flows_failed += shard->flows_failed;
 		if (shard->last_flow > result->last_flow)
 			result->last_flow = shard->last_flow;
+		if (shard->last_arrival > result->last_arrival)
+			result->last_arrival = shard->last_arrival;
 	}
 	for (uint32_t i = 0; i < links; i++) {
 		result->marked_packets += result->links[i].marks;

@@ -190,7 +190,7 @@ struct shard {
 	uint32_t flows_begun, flows_done, flows_failed;
 	uint32_t under_way[2]; /* packets without frames, by generation; may be negative in one shard */
 	uint32_t first_ended;  /* flows that have ended since the last check: closing.h */
-	vb_time last_flow;
+	vb_time last_flow, last_arrival;
 	uint64_t cpu_ns, window_ns;
 	vb_time next_at; /* of its next event, between windows */
 };

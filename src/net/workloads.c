@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/random.h"
 #include "net/chance.h"
+#include "net/collectives.h"
 #include "net/flow_text.h"
 #include "net/sizes.h"
 #include "net/why.h"
@@ -110,6 +111,24 @@ static int add_all_to_all(struct work *work)
 	return error;
 }
 
+static struct collective collective_of(const struct work *work)
+{
+	const struct workload *given = work->workload;
+	return (struct collective){ .kind = given->kind,
+		.algorithm = given->algorithm,
+		.ranks = work->endpoints,
+		.bytes = given->bytes,
+		.start = given->start,
+		.traffic_class = given->traffic_class };
+}
+
+static int add_collective(struct work *work)
+{
+	const struct collective collective = collective_of(work);
+	int error = collective_check(&collective, work->why, work->why_size);
+	return error ? error : collective_add(work->list, &collective);
+}
+
 /* ---- Poisson ----------------------------------------------------------------------------------------------------- */
 
 /* The mean time between two flows of a sender, in ps; 0: there is none. */
@@ -212,6 +231,13 @@ static void expect_all_to_all(struct work *work)
 	work->expected = (uint64_t)work->endpoints * (work->endpoints - 1);
 }
 
+static void expect_collective(struct work *work)
+{
+	const struct collective collective = collective_of(work);
+	if (!collective_check(&collective, work->why, work->why_size))
+		work->expected = collective_messages(&collective);
+}
+
 static void expect_poisson(struct work *work)
 {
 	with_sizes(work, expect_poisson_of);
@@ -228,6 +254,10 @@ static const struct kind {
 	{ "permutation", add_permutation, expect_permutation },
 	{ "all-to-all", add_all_to_all, expect_all_to_all },
 	{ "poisson", add_poisson, expect_poisson },
+	{ "allreduce", add_collective, expect_collective },
+	{ "all-gather", add_collective, expect_collective },
+	{ "reduce-scatter", add_collective, expect_collective },
+	{ "barrier", add_collective, expect_collective },
 };
 
 static const struct kind *find_kind(const char *name)
@@ -266,7 +296,9 @@ int workload_add(struct flow_list *list, const struct workload *workload, uint32
 	vb_random_seed(&work.random, seed);
 	const struct kind *kind = find_kind(workload->kind);
 	if (!kind)
-		return why_not(why, why_size, "no workload is called %.*s: incast, permutation, all-to-all or poisson",
+		return why_not(why, why_size,
+			"no workload is called %.*s: incast, permutation, all-to-all, poisson, allreduce, all-gather, "
+			"reduce-scatter or barrier",
 			(int)sizeof(workload->kind), workload->kind);
 	error = kind->add(&work);
 	if (error)

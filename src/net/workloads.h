@@ -4,7 +4,8 @@
  *   "incast"       `senders` endpoints send to one: those from 0 on, without the target
  *   "permutation"  every endpoint sends to one other, and receives from one other
  *   "all-to-all"   every endpoint sends to all others: in round r to the one r further on
- *   "poisson"      flows between random endpoints, at random times, so that links have a load */
+ *   "poisson"      flows between random endpoints, at random times, so that links have a load
+ *   "allreduce", "all-gather", "reduce-scatter", "barrier": net/collectives.h */
 #ifndef NET_WORKLOADS_H
 #define NET_WORKLOADS_H
 
@@ -13,7 +14,7 @@
 struct workload {
 	char kind[16];
 	uint32_t endpoints;    /* 0 .. endpoints - 1 take part; 0: all of the network */
-	uint64_t bytes;        /* of each flow */
+	uint64_t bytes;        /* of each flow; of a collective, as it counts them */
 	vb_time start, spread; /* starts are random in start .. start + spread */
 	uint32_t senders;      /* incast; 0: all others */
 	uint32_t target;       /* incast */
@@ -24,6 +25,7 @@ struct workload {
 	vb_time duration;         /* poisson */
 	char sizes[256]; /* poisson: the name of a built-in distribution (sizes_name), or a file with one (CSV: bytes,
 			    percent); empty: all flows have `bytes` */
+	char algorithm[24]; /* of a collective; empty: its first */
 	uint8_t traffic_class;
 };
 

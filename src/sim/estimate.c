@@ -313,7 +313,8 @@ static void flows_key(const struct simulation *simulation, char *text, size_t si
 	static const struct {
 		const char *kind, *key;
 	} keys[] = { { "incast", "senders" }, { "permutation", "endpoints" }, { "all-to-all", "endpoints" },
-		{ "poisson", "duration" } };
+		{ "poisson", "duration" }, { "allreduce", "endpoints" }, { "all-gather", "endpoints" },
+		{ "reduce-scatter", "endpoints" } };
 	const struct scenario *scenario = simulation->scenario;
 	uint64_t most = 0;
 

@@ -84,7 +84,9 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define WORKLOAD(member)  EACH(workload.member, workloads)
 #define BOUNDS(low, high) .least = (low), .largest = (high)
 #define TOPOLOGIES        "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
-#define WORKLOADS         "incast|permutation|all-to-all|poisson"
+#define COLLECTIVES       "allreduce|all-gather|reduce-scatter"
+#define TRANSFERS         "incast|permutation|all-to-all|poisson|" COLLECTIVES
+#define WORKLOADS         TRANSFERS "|barrier"
 /* The condition under which a key has an effect. */
 #define ON(topologies)    .of = "network.topology=" topologies
 #define BY(flow_controls) .of = "network.switch.flow-control=" flow_controls
@@ -314,8 +316,11 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "a list of flows: HPCC's (CSV or original text) or htsim's .cm" },
 	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(WORKLOADS),
 	  .help = "how many endpoints take part, the first ones; 0: all" },
-	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(WORKLOADS),
-	  .help = "size of each flow" },
+	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS),
+	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather" },
+	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
+	  .words = "ring|recursive-doubling|halving-doubling|direct|dissemination", IN(COLLECTIVES "|barrier"),
+	  .help = "of a collective; left out: ring, for a barrier dissemination" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
 	  .help = "start of the first flow" },
 	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",

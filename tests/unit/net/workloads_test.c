@@ -235,7 +235,9 @@ static void poisson__that_cannot_be_is_refused(void **state)
 static void workload__that_cannot_be_is_refused(void **state)
 {
 	struct workload workload = { .kind = "broadcast", .bytes = 5 };
-	refused(&workload, 4, "no workload is called broadcast: incast, permutation, all-to-all or poisson");
+	refused(&workload, 4,
+		"no workload is called broadcast: incast, permutation, all-to-all, poisson, allreduce, all-gather, "
+		"reduce-scatter or barrier");
 	workload = (struct workload){ .kind = "permutation", .bytes = 5, .endpoints = 5 };
 	refused(&workload, 4, "a workload of 5 endpoints in a network of 4");
 	workload.endpoints = 1;

@@ -1,0 +1,323 @@
+/* The messages of each collective and algorithm. */
+#include "net/collectives.h"
+#include <errno.h>
+#include <string.h>
+#include "base/invariant.h"
+#include "net/why.h"
+
+enum { MOST_MESSAGES = 1 << 26, MOST_WAITS = 1 << 27 };
+
+/* What a rank sends in a step, and whose message of the step before it waits for. */
+struct step {
+	uint32_t to, from;
+	uint64_t bytes;
+};
+
+static uint32_t log2_of(uint32_t ranks) /* rounded up */
+{
+	uint32_t bits = 0;
+	while (ranks > 1u << bits)
+		bits++;
+	return bits;
+}
+
+static bool is_power_of_2(uint32_t n)
+{
+	return (n & (n - 1)) == 0;
+}
+
+/* Where share number `share` begins; share n is the end. */
+static uint64_t begin_of(const struct collective *of, uint32_t share)
+{
+	const uint64_t whole = of->bytes / of->ranks, rest = of->bytes % of->ranks;
+	return whole * share + (share < rest ? share : rest);
+}
+
+static uint64_t bytes_of(const struct collective *of, uint32_t first, uint32_t count)
+{
+	return begin_of(of, first + count) - begin_of(of, first);
+}
+
+/* ---- Algorithms of one message a step ---------------------------------------------------------------------------- */
+
+/* Rank r sends share r first, then whichever it got last. The same goes on for the second half of an allreduce. */
+static struct step ring(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	const uint32_t n = of->ranks, share = (rank + n - step % n) % n;
+	return (struct step){ .to = (rank + 1) % n, .from = (rank + n - 1) % n, .bytes = bytes_of(of, share, 1) };
+}
+
+static struct step exchange(uint32_t rank, uint32_t bit, uint32_t bit_before, uint64_t bytes)
+{
+	return (struct step){ .to = rank ^ 1u << bit, .from = rank ^ 1u << bit_before, .bytes = bytes };
+}
+
+/* Allreduce: everything in each step. */
+static struct step double_all(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	return exchange(rank, step, step ? step - 1 : 0, of->bytes);
+}
+
+/* All-gather: a rank has 2^step shares, from the first whose number has its upper bits. The first step is with the same
+ * partner as the last halving. */
+static struct step double_shares(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	return exchange(rank, step, step ? step - 1 : 0, bytes_of(of, rank >> step << step, 1u << step));
+}
+
+/* Reduce-scatter: of the shares that a rank still has, the half of the partner, of the highest bit first. */
+static struct step halve(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	const uint32_t bit = log2_of(of->ranks) - 1 - step, partner = rank ^ 1u << bit;
+	return exchange(rank, bit, step ? bit + 1 : bit, bytes_of(of, partner >> bit << bit, 1u << bit));
+}
+
+static struct step halve_and_double(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	const uint32_t bits = log2_of(of->ranks);
+	return step < bits ? halve(of, rank, step) : double_shares(of, rank, step - bits);
+}
+
+static struct step disseminate(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	const uint32_t n = of->ranks;
+	return (struct step){
+		.to = (rank + (1u << step)) % n, .from = (rank + n - (step ? 1u << (step - 1) : 0)) % n, .bytes = 1
+	};
+}
+
+/* ---- Direct ------------------------------------------------------------------------------------------------------ */
+
+/* The share of the receiver for a reduce-scatter, the sender's own for an all-gather. */
+static struct step scatter(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	const uint32_t to = (rank + 1 + step) % of->ranks;
+	return (struct step){ .to = to, .bytes = bytes_of(of, to, 1) };
+}
+
+static struct step spread(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	return (struct step){ .to = (rank + 1 + step) % of->ranks, .bytes = bytes_of(of, rank, 1) };
+}
+
+static struct step scatter_and_spread(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	const uint32_t others = of->ranks - 1;
+	return step < others ? scatter(of, rank, step) : spread(of, rank, step - others);
+}
+
+/* ---- Which there are --------------------------------------------------------------------------------------------- */
+
+static uint32_t once_round(uint32_t ranks)
+{
+	return ranks - 1;
+}
+
+static uint32_t twice_round(uint32_t ranks)
+{
+	return 2 * (ranks - 1);
+}
+
+static uint32_t bits_and_bits(uint32_t ranks)
+{
+	return 2 * log2_of(ranks);
+}
+
+static double share_twice(double n)
+{
+	return 2 * (n - 1) / n;
+}
+
+static double share_once(double n)
+{
+	return (n - 1) / n;
+}
+
+static double whole_each_time(double n)
+{
+	return log2_of((uint32_t)n);
+}
+
+static double nothing(double n)
+{
+	(void)n;
+	return 0;
+}
+
+/* What a rank sends in a step came with these messages. */
+enum waiting {
+	FOR_THE_LAST,      /* that of the step before */
+	FOR_ALL_BEFORE,    /* those of all steps before: they may overtake each other */
+	FOR_ALL_OF_A_HALF, /* in the second half all of the first; in the first none */
+};
+
+static const struct algorithm {
+	const char *name;
+	uint32_t (*steps)(uint32_t ranks);
+	struct step (*step)(const struct collective *of, uint32_t rank, uint32_t step);
+	enum waiting waiting;
+	bool is_by_powers_of_2;      /* of ranks */
+	double (*buffers)(double n); /* what a rank sends, in buffers of S bytes */
+} allreduce[] = {
+	{ "ring", twice_round, ring, FOR_THE_LAST, false, share_twice },
+	{ "recursive-doubling", log2_of, double_all, FOR_ALL_BEFORE, true, whole_each_time },
+	{ "halving-doubling", bits_and_bits, halve_and_double, FOR_ALL_BEFORE, true, share_twice },
+	{ "direct", twice_round, scatter_and_spread, FOR_ALL_OF_A_HALF, false, share_twice },
+}, all_gather[] = {
+	{ "ring", once_round, ring, FOR_THE_LAST, false, share_once },
+	{ "recursive-doubling", log2_of, double_shares, FOR_ALL_BEFORE, true, share_once },
+	{ "direct", once_round, spread, FOR_ALL_OF_A_HALF, false, share_once },
+}, reduce_scatter[] = {
+	{ "ring", once_round, ring, FOR_THE_LAST, false, share_once },
+	{ "halving-doubling", log2_of, halve, FOR_ALL_BEFORE, true, share_once },
+	{ "direct", once_round, scatter, FOR_ALL_OF_A_HALF, false, share_once },
+}, barrier[] = {
+	{ "dissemination", log2_of, disseminate, FOR_ALL_BEFORE, false, nothing },
+};
+
+#define ALGORITHMS(of) of, sizeof(of) / sizeof((of)[0])
+
+static const struct kind {
+	const char *name;
+	const struct algorithm *algorithms; /* the default first */
+	uint32_t count;
+	const char *names[5];
+} kinds[] = {
+	{ "allreduce", ALGORITHMS(allreduce), { "ring", "recursive-doubling", "halving-doubling", "direct" } },
+	{ "all-gather", ALGORITHMS(all_gather), { "ring", "recursive-doubling", "direct" } },
+	{ "reduce-scatter", ALGORITHMS(reduce_scatter), { "ring", "halving-doubling", "direct" } },
+	{ "barrier", ALGORITHMS(barrier), { "dissemination" } },
+};
+
+static const struct kind *find_kind(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+static const struct algorithm *find_algorithm(const struct collective *of)
+{
+	const struct kind *kind = find_kind(of->kind);
+	if (!kind || !of->algorithm || !*of->algorithm)
+		return kind ? kind->algorithms : NULL;
+	for (uint32_t i = 0; i < kind->count; i++)
+		if (strcmp(kind->algorithms[i].name, of->algorithm) == 0)
+			return &kind->algorithms[i];
+	return NULL;
+}
+
+bool collective_is_kind(const char *kind)
+{
+	return find_kind(kind) != NULL;
+}
+
+const char *const *collective_algorithms(const char *name)
+{
+	const struct kind *kind = find_kind(name);
+	assert(kind);
+	return kind->names;
+}
+
+uint64_t collective_messages(const struct collective *of)
+{
+	const struct algorithm *algorithm = find_algorithm(of);
+	assert(algorithm);
+	return (uint64_t)of->ranks * algorithm->steps(of->ranks);
+}
+
+struct collective_law collective_law(const struct collective *of)
+{
+	const struct algorithm *algorithm = find_algorithm(of);
+	const uint32_t steps = algorithm->steps(of->ranks);
+	return (struct collective_law){ .alphas = algorithm->waiting == FOR_ALL_OF_A_HALF ? steps / (of->ranks - 1)
+											  : steps,
+		.bytes = algorithm->buffers(of->ranks) * (double)of->bytes };
+}
+
+/* How many messages each message of step `step` waits for. */
+static uint32_t waits_of(const struct algorithm *algorithm, uint32_t ranks, uint32_t step)
+{
+	switch (algorithm->waiting) {
+	case FOR_THE_LAST:
+		return step != 0;
+	case FOR_ALL_BEFORE:
+		return step;
+	case FOR_ALL_OF_A_HALF:
+		break;
+	}
+	return step >= ranks - 1 ? ranks - 1 : 0;
+}
+
+static int list_algorithms(const struct collective *of, char *why, unsigned why_size)
+{
+	char names[120] = "";
+	for (const char *const *name = collective_algorithms(of->kind); *name; name++) {
+		strncat(names, *names ? ", " : "", sizeof(names) - strlen(names) - 1);
+		strncat(names, *name, sizeof(names) - strlen(names) - 1);
+	}
+	return why_not(why, why_size, "no algorithm of %s is called %s: there is %s", of->kind, of->algorithm, names);
+}
+
+int collective_check(const struct collective *of, char *why, unsigned why_size)
+{
+	const struct algorithm *algorithm = find_algorithm(of);
+	assert(collective_is_kind(of->kind));
+	assert(of->ranks >= 2);
+	if (!algorithm)
+		return list_algorithms(of, why, why_size);
+	if (algorithm->is_by_powers_of_2 && !is_power_of_2(of->ranks))
+		return why_not(why, why_size, "%s is for 2, 4, 8, ... ranks, not for %u: ring takes any number",
+			algorithm->name, of->ranks);
+	const uint64_t messages = collective_messages(of);
+	const uint32_t last = algorithm->steps(of->ranks) - 1;
+	if (messages > MOST_MESSAGES || messages * waits_of(algorithm, of->ranks, last) > MOST_WAITS)
+		return why_not(why, why_size,
+			"%s of %u ranks has more messages, or messages to wait for, than a run takes", algorithm->name,
+			of->ranks);
+	return 0;
+}
+
+/* The message that the rank gets in a step. */
+static uint32_t arrival(
+	const struct collective *of, const struct algorithm *algorithm, uint32_t first, uint32_t rank, uint32_t step)
+{
+	const uint32_t n = of->ranks, from = algorithm->waiting == FOR_ALL_OF_A_HALF
+						     ? (rank + n - 1 - step) % n
+						     : algorithm->step(of, rank, step + 1).from;
+	return first + step * n + from;
+}
+
+/* For the list's last message, of this rank and step. */
+static int add_waits(struct flow_list *list, const struct collective *of, const struct algorithm *algorithm,
+	uint32_t first, uint32_t rank, uint32_t step)
+{
+	const uint32_t flow = list->count - 1, waits = waits_of(algorithm, of->ranks, step);
+	const uint32_t from = algorithm->waiting == FOR_THE_LAST ? step - waits : 0;
+	int error = 0;
+	for (uint32_t i = 0; i < waits && !error; i++)
+		error = flow_list_add_wait(list, flow, arrival(of, algorithm, first, rank, from + i), FLOW_ARRIVED);
+	return error;
+}
+
+int collective_add(struct flow_list *list, const struct collective *of)
+{
+	const struct algorithm *algorithm = find_algorithm(of);
+	const uint32_t first = list->count, steps = algorithm->steps(of->ranks);
+	int error = 0;
+	list->tells_arrivals = true;
+	for (uint32_t step = 0; step < steps; step++)
+		for (uint32_t rank = 0; rank < of->ranks && !error; rank++) {
+			const struct step now = algorithm->step(of, rank, step);
+			const bool waits = waits_of(algorithm, of->ranks, step) != 0;
+			error = flow_list_add(list, &(struct flow){ .src = rank,
+							    .dst = now.to,
+							    .bytes = now.bytes ? now.bytes : 1,
+							    .start = waits ? 0 : of->start,
+							    .traffic_class = of->traffic_class });
+			if (!error)
+				error = add_waits(list, of, algorithm, first, rank, step);
+		}
+	return error;
+}

@@ -1,0 +1,126 @@
+/* What a collective takes on a network without contention: the closed forms, from the payload's rate B and the one-way
+ * time alpha of a message of one byte. */
+#include <math.h>
+#include "net/collectives.h"
+#include "nets.h"
+
+#define RATE (400 * GBPS)
+#define MTU  4096u
+
+enum { RANKS = 8 };
+
+static struct network network;
+static struct flow_list flows;
+static struct fabric_result result;
+static const struct switch_profile ideal = { .name = "ideal", .class_count = 1 };
+
+static int teardown(void **state)
+{
+	network_free(&network);
+	flow_list_free(&flows);
+	fabric_result_free(&result);
+	return 0;
+}
+
+static struct fabric_config config_of(enum fabric_endpoint endpoint)
+{
+	return (struct fabric_config){ .network = &network,
+		.flows = &flows,
+		.seed = 1,
+		.endpoint = endpoint,
+		.mtu = MTU,
+		.data_overhead = 90,
+		.ack_overhead = 90,
+		.ack_every = 64,
+		.cc = { .algorithm = &vb_cc_none, .max_window = VB_CC_UNLIMITED } };
+}
+
+static vb_time time_of(const char *kind, const char *algorithm, uint64_t bytes, enum fabric_endpoint endpoint)
+{
+	const struct fabric_config config = config_of(endpoint);
+	const struct collective collective = { .kind = kind, .algorithm = algorithm, .ranks = RANKS, .bytes = bytes };
+	flow_list_free(&flows);
+	fabric_result_free(&result);
+	assert_int_equal(collective_add(&flows, &collective), 0);
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_int_equal(result.flows_failed, 0);
+	assert_true(result.last_arrival > 0);
+	assert_true(result.last_arrival < result.last_flow);
+	return result.last_arrival;
+}
+
+static const struct law {
+	const char *kind, *algorithm;
+	double alphas, buffers; /* alphas * alpha + buffers * S / B */
+} laws[] = {
+	{ "allreduce", "ring", 2 * (RANKS - 1), 2.0 * (RANKS - 1) / RANKS },
+	{ "allreduce", "recursive-doubling", 3, 3 },
+	{ "allreduce", "halving-doubling", 6, 2.0 * (RANKS - 1) / RANKS },
+	{ "allreduce", "direct", 2, 2.0 * (RANKS - 1) / RANKS },
+	{ "all-gather", "ring", RANKS - 1, 1.0 * (RANKS - 1) / RANKS },
+	{ "all-gather", "recursive-doubling", 3, 1.0 * (RANKS - 1) / RANKS },
+	{ "all-gather", "direct", 1, 1.0 * (RANKS - 1) / RANKS },
+	{ "reduce-scatter", "ring", RANKS - 1, 1.0 * (RANKS - 1) / RANKS },
+	{ "reduce-scatter", "halving-doubling", 3, 1.0 * (RANKS - 1) / RANKS },
+	{ "reduce-scatter", "direct", 1, 1.0 * (RANKS - 1) / RANKS },
+};
+
+static void expect_laws(enum fabric_endpoint endpoint)
+{
+	const uint64_t bytes = 64ull << 20;
+	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
+
+	make_star(&network, RANKS, RATE, VB_US, &ideal);
+	const double alpha = (double)time_of("barrier", NULL, 1, endpoint) / 3;
+	for (unsigned i = 0; i < sizeof(laws) / sizeof(laws[0]); i++) {
+		const struct law *law = &laws[i];
+		const double is = (double)time_of(law->kind, law->algorithm, bytes, endpoint);
+		const double said = law->alphas * alpha + law->buffers * (double)bytes / payload_per_ps;
+		print_message("%s %s: %.3f us, law %.3f us, %+.3f%%\n", law->kind, law->algorithm, is / VB_US,
+			said / VB_US, 100 * (is / said - 1));
+		if (fabs(is / said - 1) > 0.001)
+			fail_msg("%s %s: %.1f us, not %.1f us", law->kind, law->algorithm, is / VB_US, said / VB_US);
+	}
+}
+
+static void ideal_ends__take_the_closed_forms(void **state)
+{
+	expect_laws(FABRIC_IDEAL);
+}
+
+static void engines__take_the_closed_forms(void **state)
+{
+	expect_laws(FABRIC_ENGINE);
+}
+
+static void result__is_the_same_with_several_threads(void **state)
+{
+	make_star(&network, RANKS, RATE, VB_US, &ideal);
+	struct fabric_config config = config_of(FABRIC_ENGINE);
+	const struct collective collective = { .kind = "allreduce", .ranks = RANKS, .bytes = 1 << 20 };
+	vb_time arrival = 0;
+	uint64_t hash = 0;
+
+	assert_int_equal(collective_add(&flows, &collective), 0);
+	for (config.threads = 1; config.threads <= 4; config.threads *= 2) {
+		fabric_result_free(&result);
+		run(&config, &result);
+		if (config.threads > 1) {
+			assert_int_equal(result.hash, hash);
+			assert_int_equal(result.last_arrival, arrival);
+		}
+		hash = result.hash;
+		arrival = result.last_arrival;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(ideal_ends__take_the_closed_forms, teardown),
+		cmocka_unit_test_teardown(engines__take_the_closed_forms, teardown),
+		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
