@@ -12,6 +12,7 @@
 const char vb_sim_help[] =
 	"usage: verbena sim [OPTIONS] FILE.yaml\n"
 	"       verbena sim --compare [OPTIONS] FILE.yaml... [KEY=A,B,C]...\n"
+	"       verbena sim --collective KIND [--sizes A..B] [OPTIONS] FILE.yaml\n"
 	"       verbena sim --keys\n"
 	"\n"
 	"Simulates a network with Verbena's own engine in each of its endpoints, in\n"
@@ -25,7 +26,11 @@ const char vb_sim_help[] =
 	"                    short for --set run.seed=N, run.threads=N, transport.cc=NAME,\n"
 	"                    or the variant NAME of the scenario\n"
 	"  --flows FILE      a list of flows, instead of the scenario's workloads\n"
-	"  --json            one JSON object\n"
+	"  --collective KIND allreduce, all-gather or reduce-scatter of all endpoints,\n"
+	"                    instead of the workloads: nccl-tests' table, and the closed form\n"
+	"  --sizes A..B      of that table, each twice the one before, as 8..1G (1K..64M)\n"
+	"  --algorithm NAME  ring, recursive-doubling, halving-doubling or direct (ring)\n"
+	"  --json            one JSON object; of a table an array\n"
 	"  --explain pfc     also explain why PAUSE did or did not fire: where, at which threshold, for\n"
 	"                    whose traffic, and which senders it stopped in the end\n"
 	"  --csv FILE        a line for each flow\n"
@@ -58,6 +63,9 @@ enum {
 	OPTION_THREADS,
 	OPTION_CC,
 	OPTION_FLOWS,
+	OPTION_COLLECTIVE,
+	OPTION_SIZES,
+	OPTION_ALGORITHM,
 	OPTION_CSV,
 	OPTION_PCAP,
 	OPTION_CAPTURE,
@@ -75,6 +83,9 @@ static const struct option long_options[] = {
 	{ "threads", required_argument, NULL, OPTION_THREADS },
 	{ "cc", required_argument, NULL, OPTION_CC },
 	{ "flows", required_argument, NULL, OPTION_FLOWS },
+	{ "collective", required_argument, NULL, OPTION_COLLECTIVE },
+	{ "sizes", required_argument, NULL, OPTION_SIZES },
+	{ "algorithm", required_argument, NULL, OPTION_ALGORITHM },
 	{ "csv", required_argument, NULL, OPTION_CSV },
 	{ "pcap", required_argument, NULL, OPTION_PCAP },
 	{ "capture", required_argument, NULL, OPTION_CAPTURE },
@@ -133,6 +144,15 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 	case OPTION_FLOWS:
 		options->flows = optarg;
 		return VB_EXIT_OK;
+	case OPTION_COLLECTIVE:
+		options->collective.kind = optarg;
+		return VB_EXIT_OK;
+	case OPTION_SIZES:
+		options->collective.sizes = optarg;
+		return VB_EXIT_OK;
+	case OPTION_ALGORITHM:
+		options->collective.algorithm = optarg;
+		return VB_EXIT_OK;
 	case OPTION_CSV:
 		options->csv = optarg;
 		return VB_EXIT_OK;
@@ -181,6 +201,12 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 		return vb_usage_error(self, "takes one scenario, or --compare and several");
 	if (options->is_comparison && (options->csv || options->pcap || options->explains_pfc))
 		return vb_usage_error(self, "--csv, --pcap and --explain are of one run, not of --compare");
+	const struct sim_collective *collective = &options->collective;
+	if (!collective->kind && (collective->sizes || collective->algorithm))
+		return vb_usage_error(self, "--sizes and --algorithm are of --collective");
+	if (collective->kind &&
+		(options->is_comparison || options->csv || options->pcap || options->explains_pfc || options->flows))
+		return vb_usage_error(self, "--collective takes no --compare, --csv, --pcap, --explain and --flows");
 	return status;
 }
 

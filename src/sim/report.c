@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "sim/culprits.h"
+#include "sim/job.h"
 #include "sim/link_name.h"
 
 enum { FAILURES_TOLD = 8 };
@@ -86,6 +87,17 @@ static void put_failures(FILE *out, const struct simulation *simulation)
 			simulation->result.flows_failed - told);
 }
 
+static void put_job(FILE *out, const struct simulation *simulation)
+{
+	struct job_bandwidth of;
+	char time[32], bytes[32];
+
+	if (job_bandwidth(simulation, &of))
+		fprintf(out, "%s (%s) of %s, %" PRIu32 " ranks: %s until the last byte; algbw %.2f, busbw %.2f GB/s\n",
+			of.kind, of.algorithm, value_bytes_text(of.bytes, bytes, sizeof(bytes)), of.ranks,
+			value_time_text(of.time, time, sizeof(time)), of.algbw, of.busbw);
+}
+
 static void put_end(FILE *out, const struct simulation *simulation)
 {
 	const struct fabric_result *result = &simulation->result;
@@ -99,6 +111,7 @@ static void put_end(FILE *out, const struct simulation *simulation)
 		fprintf(out, "; the last flow at %s\n", value_time_text(result->last_flow, last, sizeof(last)));
 	else
 		fprintf(out, "; no flow has ended\n");
+	put_job(out, simulation);
 	put_cycle(out, simulation);
 	if (open)
 		fprintf(out, "%" PRIu32 " flows are open\n", open);

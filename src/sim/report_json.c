@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include "os/json.h"
 #include "sim/culprits.h"
+#include "sim/job.h"
 #include "sim/link_name.h"
 #include "sim/report.h"
 
@@ -211,6 +212,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	};
 	const struct fabric_result *result = &simulation->result;
 	struct object object = { .out = out, .indent = indent };
+	struct job_bandwidth bandwidth;
 	char hash[24];
 
 	fputc('{', out);
@@ -229,11 +231,13 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	string(&object, "end_text", fabric_end_text(result->end));
 	integer(&object, "ended_at_ps", (uint64_t)result->ended_at);
 	if (result->flows_done) {
-		integer(&object, "jct_ps", (uint64_t)result->last_flow);
+		integer(&object, "jct_ps", (uint64_t)job_completion(simulation));
 	} else {
 		field(&object, "jct_ps");
 		fputs("null", out);
 	}
+	if (job_bandwidth(simulation, &bandwidth))
+		real(&object, "busbw_gb_s", bandwidth.busbw);
 	put_estimate(&object, &simulation->estimate);
 	put_cost(&object, result);
 	put_counts(&object, result);

@@ -69,6 +69,17 @@ static int read_scenario(struct session *session, const char *file, const struct
 	return rc ? fail(file, rc, "it cannot be read") : SIM_EXIT_OK;
 }
 
+static void put_collective(struct scenario *scenario, const struct sim_collective *collective)
+{
+	struct workload *workload = &scenario->workloads[0].workload;
+
+	scenario->workload_count = 1;
+	scenario->workloads[0] = (struct scenario_workload){ .workload.bytes = collective->bytes };
+	snprintf(workload->kind, sizeof(workload->kind), "%s", collective->kind);
+	snprintf(workload->algorithm, sizeof(workload->algorithm), "%s",
+		collective->algorithm ? collective->algorithm : "");
+}
+
 int session_open(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count)
 {
@@ -80,6 +91,8 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	int status = read_scenario(session, file, options, settings, count);
 	if (status)
 		return status;
+	if (options->collective.kind)
+		put_collective(session->scenario, &options->collective);
 	int rc = simulation_prepare(&session->simulation, session->scenario, options->flows, why, sizeof(why));
 	return rc ? fail(file, rc, why) : SIM_EXIT_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sim/capture.h"
+#include "sim/collective_table.h"
 #include "sim/compare.h"
 #include "sim/report.h"
 #include "sim/session.h"
@@ -89,5 +90,7 @@ static int run_one(const struct sim_options *options)
 
 int sim_run(const struct sim_options *options)
 {
+	if (options->collective.kind)
+		return collective_table_run(options);
 	return options->is_comparison ? compare_run(options) : run_one(options);
 }

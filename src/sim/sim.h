@@ -4,6 +4,7 @@
 #define SIM_SIM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum sim_exit {
 	SIM_EXIT_OK,
@@ -17,12 +18,21 @@ struct sim_setting {
 	const char *key, *value;
 };
 
+/* A collective of all endpoints instead of the scenario's workloads, in a table of sizes. */
+struct sim_collective {
+	const char *kind;      /* NULL: there is none */
+	const char *algorithm; /* NULL: the kind's first */
+	const char *sizes;     /* SIZE or SIZE..SIZE, with K, M and G of 2^10; NULL: 1K..64M */
+	uint64_t bytes;        /* of one row */
+};
+
 struct sim_options {
 	const char *const *arguments; /* scenario files, and with is_comparison KEY=A,B,C */
 	unsigned argument_count;
 	struct sim_setting *settings; /* in the order given */
 	unsigned setting_count;
 	const char *flows, *csv, *pcap;
+	struct sim_collective collective;
 	unsigned progress_s; /* between two progress lines; 0: none */
 	bool is_json, is_comparison, is_terminal, explains_pfc;
 };

@@ -31,6 +31,7 @@ SMALLER = {
     "permutation-128": ["workload.bytes=100kB"],
     "hpcc-fattree320": ["workload.bytes=200kB"],
     "all-to-all": ["workload.bytes=8KiB"],
+    "allreduce-64": ["workload.bytes=64KiB"],
     "rail": ["workload.0.bytes=100kB", "workload.1.bytes=100kB"],
     "torus": ["workload.bytes=64kB"],
     "flapping-link": ["workload.bytes=1MB"],
@@ -474,6 +475,35 @@ class Sim(unittest.TestCase):
         text = TINY.replace("incast, target: 3, senders: 3, bytes: 20kB", "incast, target: 3, senders: 1, bytes: 40kB")
         flow, = self.json(self.scenario(text), "--set", "transport.endpoint=tcp")["flows"]
         self.assertEqual(flow["fct_ps"], flow["ideal_ps"])
+
+    def test_collective__is_a_table_with_the_closed_form(self):
+        rows = [line.split() for line in self.sim("--collective", "allreduce", "--sizes", "64K..1M", self.scenario()).stdout.splitlines()
+                if not line.startswith("#")]
+        self.assertEqual([int(row[0]) for row in rows], [65536 << i for i in range(5)])
+        for size, count, kind, redop, root, time, algbw, busbw, wrong, *again, law in rows:
+            self.assertEqual([int(count) * 4, kind, redop, root, wrong], [int(size), "float", "sum", "-1", "N/A"])
+            self.assertEqual([time, algbw, busbw, wrong], again)
+            self.assertAlmostEqual(float(algbw), int(size) / float(time) / 1e3, delta=0.01)
+            self.assertAlmostEqual(float(busbw), float(algbw) * 2 * 3 / 4, delta=0.02)
+            self.assertAlmostEqual(float(time) / float(law), 1, delta=0.05)     # packets cross a switch, store and forward
+        table = json.loads(self.sim("--collective", "all-gather", "--algorithm", "direct", "--sizes", "1M", "--json", self.scenario()).stdout)
+        self.assertEqual([(row["kind"], row["algorithm"], row["ranks"], row["bytes"]) for row in table], [("all-gather", "direct", 4, 1 << 20)])
+
+    def test_collective__that_cannot_be_is_refused(self):
+        for arguments, part in ((["--collective", "broadcast"], "takes allreduce, all-gather or reduce-scatter"),
+                                (["--collective", "allreduce", "--sizes", "8..4"], "SIZE..SIZE"),
+                                (["--collective", "allreduce", "--sizes", "0"], "SIZE..SIZE"),
+                                (["--collective", "allreduce", "--sizes", "1T"], "SIZE..SIZE"),
+                                (["--collective", "allreduce", "--algorithm", "tree"], "there is ring, recursive-doubling"),
+                                (["--collective", "allreduce", "--csv", "x"], "takes no --compare, --csv"),
+                                (["--sizes", "8"], "are of --collective")):
+            self.assertIn(part, self.sim(*arguments, self.scenario(), status=2).stderr, arguments)
+
+    def test_collective_workload__is_over_when_the_last_byte_is_there(self):
+        text = TINY.replace("{kind: incast, target: 3, senders: 3, bytes: 20kB}", "{kind: allreduce, bytes: 1MB}")
+        told = json.loads(self.sim("--json", self.scenario(text)).stdout)
+        self.assertLess(told["jct_ps"], max(flow["start_ps"] + flow["fct_ps"] for flow in told["flows"]))
+        self.assertAlmostEqual(told["busbw_gb_s"], 1e6 / told["jct_ps"] * 1e3 * 2 * 3 / 4, delta=0.01)
 
     def test_compare__has_a_line_a_run(self):
         scenario = self.scenario()
