@@ -143,8 +143,8 @@ static bool set_tsan(void)
 	return put_in_front("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
 }
 
-/* At exit our threads run and a program may leave connections open: valgrind calls that possibly lost. It runs one thread
- * at a time, and a program that polls would keep ours from their turn. */
+/* At exit our threads run and a program may leave connections open: valgrind calls that possibly lost. It runs one
+ * thread at a time, and a program that polls would keep ours from their turn. */
 static bool set_valgrind(const struct vb_places *places)
 {
 	const char *before = getenv("VALGRIND_OPTS");
@@ -152,8 +152,8 @@ static bool set_valgrind(const struct vb_places *places)
 
 	if (strchr(places->libraries, ' ')) /* no option can have one there */
 		return true;
-	if (asprintf(&value, "--fair-sched=try --suppressions=%s/valgrind.supp%s%s", places->libraries, before ? " " : "",
-		    before ? before : "") < 0)
+	if (asprintf(&value, "--fair-sched=try --suppressions=%s/valgrind.supp%s%s", places->libraries,
+		    before ? " " : "", before ? before : "") < 0)
 		return false;
 	bool is_set = set_variable("VALGRIND_OPTS", value);
 	free(value);

@@ -1,6 +1,7 @@
 /* The messages of each collective and algorithm. */
 #include "net/collectives.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/invariant.h"
 #include "net/why.h"
@@ -252,11 +253,11 @@ static uint32_t waits_of(const struct algorithm *algorithm, uint32_t ranks, uint
 
 static int list_algorithms(const struct collective *of, char *why, unsigned why_size)
 {
-	char names[120] = "";
-	for (const char *const *name = collective_algorithms(of->kind); *name; name++) {
-		strncat(names, *names ? ", " : "", sizeof(names) - strlen(names) - 1);
-		strncat(names, *name, sizeof(names) - strlen(names) - 1);
-	}
+	char names[120];
+	int length = 0;
+	for (const char *const *name = collective_algorithms(of->kind); *name; name++)
+		length += snprintf(names + length, sizeof(names) - (size_t)length, "%s%s", length ? ", " : "", *name);
+	assert(length < (int)sizeof(names));
 	return why_not(why, why_size, "no algorithm of %s is called %s: there is %s", of->kind, of->algorithm, names);
 }
 
