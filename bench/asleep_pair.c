@@ -172,5 +172,7 @@ int main(int argc, char **argv)
 	double gb = (double)MESSAGES * MIB / 1e9;
 	printf("wake_us=%.1f cpu=%.4f calls=%.0f\n", wake / 1e3, cpu / gb,
 		(double)(calls + atomic_load(&shared->calls)) / gb);
+	free(from);
+	free(to);
 	return 0;
 }

@@ -60,6 +60,8 @@ static void open_device(const char *name)
 	for (int i = 0; list && list[i] && !context; i++)
 		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
 			context = ibv_open_device(list[i]);
+	if (list)
+		ibv_free_device_list(list);
 	check(context != NULL, "opening the device");
 	check(ibv_query_gid(context, 1, gid_index, &gid) == 0, "ibv_query_gid");
 	pd = ibv_alloc_pd(context);

@@ -121,6 +121,8 @@ static struct ibv_context *open_device(const char *name)
 	for (int i = 0; list && list[i] && !context; i++)
 		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
 			context = ibv_open_device(list[i]);
+	if (list)
+		ibv_free_device_list(list);
 	check(context != NULL, "opening the device");
 	return context;
 }
