@@ -45,8 +45,8 @@ struct vb_qp {
 	uint8_t service; /* of its packets' opcodes: enum vb_service */
 
 	struct vb_responder responder;
-	bool signal_all : 1;
-	bool is_reliable : 1;             /* RC and XRC: acknowledged, and sent again */
+	bool signal_all;                  /* not beside bits that change: who posts reads it without the lane's lock */
+	bool is_reliable;                 /* RC and XRC: acknowledged, and sent again */
 	bool is_failing : 1;              /* in the lane's list: the rest is done at the end of the turn */
 	bool fails_oldest : 1;            /* its oldest work request completes with failing_status then */
 	uint8_t failing_status;           /* enum vb_wc_status; SUCCESS: it fails for a completion that was lost */

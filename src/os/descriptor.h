@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,7 +26,11 @@ static inline bool vb_descriptor_is(int fd, mode_t type)
  * So does a sanitizer's function that stands before it, for it calls from the program. */
 static inline int vb_descriptor_socket(int domain, int type, int protocol)
 {
+#ifdef __SANITIZE_THREAD__ /* a library built with it: it must see that a number is another file's now */
+	return socket(domain, type, protocol);
+#else
 	return (int)syscall(SYS_socket, domain, type, protocol);
+#endif
 }
 
 /* Closes fd if it has our type. Another type means that the program closed ours and reused the number. No cancellation
@@ -33,7 +38,11 @@ static inline int vb_descriptor_socket(int domain, int type, int protocol)
 static inline void vb_descriptor_close(int fd, mode_t type)
 {
 	if (fd >= 0 && vb_descriptor_is(fd, type))
+#ifdef __SANITIZE_THREAD__
+		close(fd);
+#else
 		syscall(SYS_close, fd);
+#endif
 }
 
 /* Adds count to an eventfd. False: the number is another file's by now. No cancellation point. */
