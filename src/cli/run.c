@@ -71,15 +71,15 @@ static bool set_variable(const char *name, const char *value)
 	return false;
 }
 
-/* Sets NAME=first:OLD VALUE. */
-static bool put_in_front(const char *name, const char *first)
+/* Sets NAME=first OLD VALUE, the separator between. */
+static bool put_in_front(const char *name, const char *first, char separator)
 {
 	const char *before = getenv(name);
 	char *value;
 
 	if (!before || !*before)
 		return set_variable(name, first);
-	if (asprintf(&value, "%s:%s", first, before) < 0)
+	if (asprintf(&value, "%s%c%s", first, separator, before) < 0)
 		return false;
 	bool is_set = set_variable(name, value);
 	free(value);
@@ -112,7 +112,7 @@ struct preloads {
 
 static bool set_preload(const char *path, const struct vb_places *places)
 {
-	return is_readable(path, places) && is_listable(path, ": ") && put_in_front("LD_PRELOAD", path);
+	return is_readable(path, places) && is_listable(path, ": ") && put_in_front("LD_PRELOAD", path, ':');
 }
 
 /* LD_LIBRARY_PATH does not replace a copy that a program brings under another name, as Python wheels do, or finds by
@@ -134,28 +134,26 @@ static bool set_usual_preloads(const struct vb_places *places)
  * that it takes over and call it by the names that it has taken. Other settings of the user's stay, and win. */
 static bool set_asan(void)
 {
-	return put_in_front("ASAN_OPTIONS", "verify_asan_link_order=0");
+	return put_in_front("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }
 
 /* ThreadSanitizer sees what our libraries copy, and not their atomics, by which they order it. */
 static bool set_tsan(void)
 {
-	return put_in_front("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
+	return put_in_front("TSAN_OPTIONS", "ignore_noninstrumented_modules=1", ':');
 }
 
 /* At exit our threads run and a program may leave connections open: valgrind calls that possibly lost. It runs one
  * thread at a time, and a program that polls would keep ours from their turn. */
 static bool set_valgrind(const struct vb_places *places)
 {
-	const char *before = getenv("VALGRIND_OPTS");
 	char *value;
 
 	if (strchr(places->libraries, ' ')) /* no option can have one there */
 		return true;
-	if (asprintf(&value, "--fair-sched=try --suppressions=%s/valgrind.supp%s%s", places->libraries,
-		    before ? " " : "", before ? before : "") < 0)
+	if (asprintf(&value, "--fair-sched=try --suppressions=%s/valgrind.supp", places->libraries) < 0)
 		return false;
-	bool is_set = set_variable("VALGRIND_OPTS", value);
+	bool is_set = put_in_front("VALGRIND_OPTS", value, ' ');
 	free(value);
 	return is_set;
 }
@@ -172,7 +170,7 @@ static bool set_loader_paths(const struct preloads *with)
 	}
 	snprintf(library, sizeof(library), "%s/libibverbs.so.1", places.libraries);
 	if (!is_readable(library, &places) || !is_listable(places.libraries, ":;") ||
-		!put_in_front("LD_LIBRARY_PATH", places.libraries))
+		!put_in_front("LD_LIBRARY_PATH", places.libraries, ':'))
 		return false;
 	return (!with->rsockets || set_preload(places.rsockets, &places)) &&
 	       (!with->usual || set_usual_preloads(&places)) && set_asan() && set_tsan() && set_valgrind(&places);
