@@ -46,8 +46,7 @@ vb_time way_time(const struct network *network, const struct routes *routes, uin
 /* As engines send on Ethernet, without the RETH of a message's first packet. */
 static uint32_t overhead_of(uint32_t given)
 {
-	enum { PREAMBLE_AND_GAP = 8 + 12, ETHERNET = 14 + 4, IP_UDP = 20 + 8, BTH_ICRC = 12 + 4 };
-	return given ? given : PREAMBLE_AND_GAP + ETHERNET + IP_UDP + BTH_ICRC;
+	return given ? given : FABRIC_ROCE_OVERHEAD;
 }
 
 /* How many packets one waits for, at most, before all are acknowledged together. */

@@ -8,7 +8,7 @@
 
 enum { MOST_MESSAGES = 1 << 26, MOST_WAITS = 1 << 27 };
 
-/* What a rank sends in a step, and whose message of the step before it waits for. */
+/* A rank's step: it sends so many bytes to `to`, after the message of the step before has come from `from`. */
 struct step {
 	uint32_t to, from;
 	uint64_t bytes;
@@ -145,7 +145,7 @@ static double nothing(double n)
 	return 0;
 }
 
-/* What a rank sends in a step came with these messages. */
+/* The messages that a rank waits for before it sends: they carry the data that it passes on. */
 enum waiting {
 	FOR_THE_LAST,      /* that of the step before */
 	FOR_ALL_BEFORE,    /* those of all steps before: they may overtake each other */
@@ -182,12 +182,11 @@ static const struct kind {
 	const char *name;
 	const struct algorithm *algorithms; /* the default first */
 	uint32_t count;
-	const char *names[5];
 } kinds[] = {
-	{ "allreduce", ALGORITHMS(allreduce), { "ring", "recursive-doubling", "halving-doubling", "direct" } },
-	{ "all-gather", ALGORITHMS(all_gather), { "ring", "recursive-doubling", "direct" } },
-	{ "reduce-scatter", ALGORITHMS(reduce_scatter), { "ring", "halving-doubling", "direct" } },
-	{ "barrier", ALGORITHMS(barrier), { "dissemination" } },
+	{ "allreduce", ALGORITHMS(allreduce) },
+	{ "all-gather", ALGORITHMS(all_gather) },
+	{ "reduce-scatter", ALGORITHMS(reduce_scatter) },
+	{ "barrier", ALGORITHMS(barrier) },
 };
 
 static const struct kind *find_kind(const char *name)
@@ -214,11 +213,11 @@ bool collective_is_kind(const char *kind)
 	return find_kind(kind) != NULL;
 }
 
-const char *const *collective_algorithms(const char *name)
+const char *collective_algorithm(const char *name, uint32_t number)
 {
 	const struct kind *kind = find_kind(name);
 	assert(kind);
-	return kind->names;
+	return number < kind->count ? kind->algorithms[number].name : NULL;
 }
 
 uint64_t collective_messages(const struct collective *of)
@@ -255,8 +254,9 @@ static int list_algorithms(const struct collective *of, char *why, unsigned why_
 {
 	char names[120];
 	int length = 0;
-	for (const char *const *name = collective_algorithms(of->kind); *name; name++)
-		length += snprintf(names + length, sizeof(names) - (size_t)length, "%s%s", length ? ", " : "", *name);
+	const char *name;
+	for (uint32_t i = 0; (name = collective_algorithm(of->kind, i)); i++)
+		length += snprintf(names + length, sizeof(names) - (size_t)length, "%s%s", i ? ", " : "", name);
 	assert(length < (int)sizeof(names));
 	return why_not(why, why_size, "no algorithm of %s is called %s: there is %s", of->kind, of->algorithm, names);
 }

@@ -42,7 +42,7 @@ struct collective_law {
 	double alphas, bytes;
 };
 struct collective_law collective_law(const struct collective *collective);
-/* The names of a kind's algorithms, the default first, then NULL. */
-const char *const *collective_algorithms(const char *kind);
+/* The name of a kind's algorithm of this number, the default's from 0; NULL: there is none. */
+const char *collective_algorithm(const char *kind, uint32_t number);
 
 #endif

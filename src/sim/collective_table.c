@@ -69,8 +69,6 @@ static int run(struct session *session, const struct sim_options *options, uint6
 /* The time of a step whose messages have one byte, and the payload's rate on the first endpoint's link. */
 static int measure(const struct sim_options *options, double *alpha_us, double *bytes_per_us)
 {
-	/* RoCEv2 on Ethernet: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, gap 12. */
-	enum { OVERHEAD = 82 };
 	struct session session;
 	int status = run(&session, options, 1);
 
@@ -81,7 +79,7 @@ static int measure(const struct sim_options *options, double *alpha_us, double *
 		const struct collective empty = { .kind = options->collective.kind,
 			.algorithm = options->collective.algorithm,
 			.ranks = network->endpoint_count };
-		const double overhead = config->data_overhead ? config->data_overhead : OVERHEAD;
+		const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
 		const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
 		*alpha_us = (double)job_completion(simulation) / VB_US / collective_law(&empty).alphas;
 		*bytes_per_us = bits / 8e6 * config->mtu / (config->mtu + overhead);

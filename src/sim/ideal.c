@@ -7,9 +7,8 @@
 
 enum { MAX_LINKS = 64 };
 
-/* The overhead of RoCEv2 over Ethernet, unless a scenario gives it: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12,
- * ICRC 4, FCS 4, gap 12; also a RETH in a message's first packet, and an AETH in an acknowledgement. */
-enum { OVERHEAD = 82, FIRST_MORE = 16, ACK_MORE = 4 };
+/* Unless a scenario gives the overhead: a RETH in a message's first packet, and an AETH in an acknowledgement. */
+enum { OVERHEAD = FABRIC_ROCE_OVERHEAD, FIRST_MORE = 16, ACK_MORE = 4 };
 
 /* The part of a packet that a cut-through switch needs before it forwards it. */
 enum { HEADER_BYTES = 64 };

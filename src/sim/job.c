@@ -10,12 +10,6 @@ vb_time job_completion(const struct simulation *simulation)
 	return simulation->flows.tells_arrivals ? result->last_arrival : result->last_flow;
 }
 
-/* busbw over algbw, of n ranks: nccl-tests' PERFORMANCE.md. */
-static double bus_factor(const char *kind, double n)
-{
-	return strcmp(kind, "allreduce") == 0 ? 2 * (n - 1) / n : (n - 1) / n;
-}
-
 bool job_bandwidth(const struct simulation *simulation, struct job_bandwidth *bandwidth)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -29,13 +23,17 @@ bool job_bandwidth(const struct simulation *simulation, struct job_bandwidth *ba
 		return false;
 	const uint32_t ranks = workload->endpoints ? workload->endpoints : simulation->network.endpoint_count;
 	const vb_time time = job_completion(simulation) - workload->start;
-	const double algbw = (double)workload->bytes * VB_S / 1e9 / (double)time;
+	/* busbw counts what a ring sends, whatever the algorithm: nccl-tests' PERFORMANCE.md. */
+	const struct collective ring = {
+		.kind = workload->kind, .algorithm = "ring", .ranks = ranks, .bytes = workload->bytes
+	};
+	const double gb_s = VB_S / 1e9 / (double)time; /* of a byte */
 	*bandwidth = (struct job_bandwidth){ .kind = workload->kind,
-		.algorithm = *workload->algorithm ? workload->algorithm : *collective_algorithms(workload->kind),
+		.algorithm = *workload->algorithm ? workload->algorithm : collective_algorithm(workload->kind, 0),
 		.ranks = ranks,
 		.bytes = workload->bytes,
 		.time = time,
-		.algbw = algbw,
-		.busbw = algbw * bus_factor(workload->kind, ranks) };
+		.algbw = (double)workload->bytes * gb_s,
+		.busbw = collective_law(&ring).bytes * gb_s };
 	return true;
 }

@@ -1,5 +1,5 @@
-/* What a collective takes on a network without contention: the closed forms, from the payload's rate B and the one-way
- * time alpha of a message of one byte. */
+/* On a network without contention a collective takes the time of its closed form, which follows from the rate B of the
+ * payload and from the one-way time alpha of a message of one byte. */
 #include <math.h>
 #include "net/collectives.h"
 #include "nets.h"
