@@ -144,7 +144,7 @@ int vb_qp_ops_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind 
 			vb_mw_forget_key(mw_of(mw), rkey);
 		return err;
 	}
-	mw->rkey = rkey;
+	__atomic_store_n(&mw->rkey, rkey, __ATOMIC_RELAXED); /* two threads may bind one window */
 	vb_host_lane_kick(qp->host_lane);
 	return 0;
 }

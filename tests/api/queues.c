@@ -278,7 +278,8 @@ static void bind_window(struct worker *worker)
 		.bind_info = { one_in(worker, 10) ? NULL : mr->object, (uintptr_t)mr->memory + below(worker, 64),
 			boundary(worker), below(worker, 128) } };
 	EXPECT(worker, ibv_bind_mw(qp->object, mw->object, &bind), EINVAL, ENOMEM, EOPNOTSUPP, EPERM, ENOTSUP);
-	atomic_store(&PICK(worker, seen_rkeys), ((struct ibv_mw *)mw->object)->rkey);
+	const uint32_t *rkey = &((struct ibv_mw *)mw->object)->rkey; /* others may bind it now */
+	atomic_store(&PICK(worker, seen_rkeys), __atomic_load_n(rkey, __ATOMIC_RELAXED));
 }
 
 /* The newer way to post. Only what the QP was made with may be called. */
