@@ -90,7 +90,8 @@ struct vb_broker {
 	int wake_fd; /* eventfd */
 	/* A pipe. Its first end is readable when the thread is to stop: a byte was written to the other end, or the
 	 * program has closed that. */
-	int stop_fd, stop_writer;
+	int stop_fd;
+	atomic_int stop_writer; /* -1 once the program has closed it: any thread may notice it first */
 	uint64_t stop_inode;
 	atomic_bool is_stopping; /* as it should; else descriptors were lost */
 

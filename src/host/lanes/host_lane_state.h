@@ -23,11 +23,12 @@
 #define VB_CHORES     4
 #define VB_PORT_QUIET 64 /* looks in a row that found nothing: from then on nothing is expected of the port */
 
+/* The descriptors are -1 once the program has closed them, which another thread may notice first: lost.c. */
 struct vb_wakeups {
-	int epoll_fd;             /* what the progress thread sleeps on */
-	int timer_fd;             /* set as the ownership's alarm says */
-	int wake_fd;              /* eventfd: the progress thread is to look */
-	int stop_fd;              /* eventfd: readable for good when the host lane stops */
+	atomic_int epoll_fd;      /* what the progress thread sleeps on */
+	atomic_int timer_fd;      /* set as the ownership's alarm says */
+	atomic_int wake_fd;       /* eventfd: the progress thread is to look */
+	atomic_int stop_fd;       /* eventfd: readable for good when the host lane stops */
 	int watched[VB_PORT_FDS]; /* the port's descriptors, as the epoll set has them */
 	unsigned watched_count, watched_version;
 	struct vb_chore chores[VB_CHORES];

@@ -193,7 +193,7 @@ struct vb_woken vb_wakeups_sleep(struct vb_host_lane_state *s, int timeout_ms)
 
 /* ---- Making and closing ------------------------------------------------------------------------------------------ */
 
-static void close_fd(int *fd)
+static void close_fd(atomic_int *fd)
 {
 	vb_descriptor_close(*fd, VB_TYPE_ANONYMOUS);
 	*fd = -1;

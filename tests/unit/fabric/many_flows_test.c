@@ -75,7 +75,7 @@ static void many_flows__in_any_order_are_as_many_sorted_ones(void **state)
 }
 
 /* A sanitizer's own memory is beside it: shadows, and what was freed and is kept. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { MOST_MB = 1000 };
 #else
 enum { MOST_MB = 100 };
