@@ -28,13 +28,13 @@ struct vb_process {
 	struct vb_epochs *epochs;     /* local peers that pull from us read it */
 	struct vb_segments *segments; /* memory that they may map */
 	struct vb_backing backing;    /* of registered memory */
-	int link_fd;                  /* netlink; -1 where it is forbidden */
-	int silence_fd;               /* timerfd: each second, to look for peers that are silent */
-	int connections_fd;           /* timerfd of connections.c, under its mutex, as the next */
+	atomic_int link_fd;           /* netlink; -1 where it is forbidden */
+	atomic_int silence_fd;        /* timerfd: each second, to look for peers that are silent */
+	atomic_int connections_fd;    /* timerfd of connections.c, under its mutex, as the next */
 	struct vb_deadline connections_at;
 	atomic_bool is_said;              /* the summary */
 	bool is_forked;                   /* it is the parent's of this process */
-	int alarm_fd;                     /* the broker client's: readable when descriptors are lost */
+	atomic_int alarm_fd;              /* the broker client's: readable when descriptors are lost */
 	atomic_bool has_lost_descriptors; /* the program closed them: lost.c */
 };
 

@@ -640,6 +640,9 @@ static void *list_devices(void *argument)
 static void a_child_forked_while_devices_are_listed_can_list_them(void)
 {
 	pthread_t thread;
+#ifdef __SANITIZE_THREAD__
+	skip("ThreadSanitizer ends a child whose thread gets the stack of one that its parent had");
+#endif
 	ibv_free_device_list(ibv_get_device_list(NULL));
 	REQUIRE_EQUAL(pthread_create(&thread, NULL, list_devices, NULL), 0);
 	for (unsigned i = 0; i < 50; i++) {
