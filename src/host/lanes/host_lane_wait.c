@@ -184,12 +184,15 @@ static bool note_looks(const struct sleep *sleep, struct place *place)
 	const struct pollfd *fds = &sleep->fds[place->first];
 	unsigned end = sleep->count;
 	bool has_port = fds[FRAMES].revents;
+	short all = 0;
 
 	assert(place->is_driving);
-	if ((fds[FRAMES].revents | fds[TIMER].revents | fds[LOCAL_PEERS].revents | fds[PORT].revents) & POLLNVAL)
-		vb_process_lose_descriptors(place->state->host_lane.process);
 	for (const struct place *other = place + 1; other < sleep->places + sleep->place_count; other++)
 		end = other->first < end ? other->first : end;
+	for (unsigned i = 0; place->first + i < end; i++)
+		all |= fds[i].revents;
+	if (all & POLLNVAL)
+		vb_process_lose_descriptors(place->state->host_lane.process);
 	for (unsigned i = PORT; place->first + i < end; i++)
 		has_port |= fds[i].revents != 0;
 	if (fds[TIMER].revents)

@@ -8,7 +8,9 @@
 #include "host/lanes/host_lane_state.h"
 
 static struct vb_process process = { .alarm_fd = -1 };
-static struct vb_host_lane_state state_of_host_lane = { .host_lane = { .process = &process } };
+static struct vb_host_lane_state state_of_host_lane = {
+	.host_lane = { .process = &process }, .wakeups = { .timer_fd = -1 } /* not standard input */
+};
 static struct vb_host_lane *const host_lane = &state_of_host_lane.host_lane;
 static struct vb_ownership *const ownership = &state_of_host_lane.ownership;
 static struct vb_device device = { .process = &process };
