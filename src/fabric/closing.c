@@ -3,11 +3,11 @@
 #include "base/invariant.h"
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
+#include "fabric/operations.h"
 
 void closing_add(struct shard *shard, uint32_t flow)
 {
-	assert(!shard->fabric->flows[flow].is_closed);
-	shard->fabric->flows[flow].next = shard->first_ended;
+	flow_at(shard->fabric, flow)->next = shard->first_ended;
 	shard->first_ended = flow;
 }
 
@@ -21,7 +21,7 @@ static bool is_older_gone(const struct fabric *fabric)
 
 static void push(struct fabric *fabric, uint32_t *list, uint32_t flow)
 {
-	fabric->flows[flow].next = *list;
+	flow_at(fabric, flow)->next = *list;
 	*list = flow;
 }
 
@@ -30,8 +30,10 @@ static uint32_t close_all(struct fabric *fabric)
 {
 	uint32_t stay = FLOW_NONE;
 	for (uint32_t flow = fabric->first_closing, next; flow != FLOW_NONE; flow = next) {
-		next = fabric->flows[flow].next;
-		if (!fabric->kind->close_flow(fabric, flow))
+		next = flow_at(fabric, flow)->next;
+		if (fabric->kind->close_flow(fabric, flow))
+			operation_forget(fabric, flow);
+		else
 			push(fabric, &stay, flow);
 	}
 	return stay;
@@ -45,7 +47,7 @@ void closing_advance(struct fabric *fabric)
 	for (uint32_t i = 0; i < fabric->shard_count; i++) {
 		struct shard *shard = &fabric->shards[i];
 		for (uint32_t flow = shard->first_ended, next; flow != FLOW_NONE; flow = next) {
-			next = fabric->flows[flow].next;
+			next = flow_at(fabric, flow)->next;
 			push(fabric, &fabric->first_closing, flow);
 		}
 		shard->first_ended = FLOW_NONE;

@@ -1,5 +1,5 @@
-/* Flows that have ended: once none of a flow's packets is under way, its connection is closed and its memory is used
- * again.
+/* Messages that have ended: once none of a message's packets is under way, its own connection is closed and its memory
+ * is used again.
  *
  * Packets are of two generations, and only packets of the newer one leave. When the last of the older has arrived or is
  * lost, the next generation begins. Of a flow that had ended before the newer generation began, nothing is under way

@@ -11,11 +11,16 @@
 
 struct endpoint_kind {
 	int (*open)(struct fabric *fabric); /* all endpoints; -ENOMEM */
-	int (*open_flow)(struct fabric *fabric, uint32_t flow);
+	int (*open_flows)(
+		struct fabric *fabric); /* when all are open: for the list's flows. NULL: there is nothing to open */
 	void (*close)(struct fabric *fabric); /* all endpoints and flows; also after a failed open */
-	/* For a flow that has ended, when no packet is under way that left before its end: all that may still come are
-	 * answers that no one waits for. False: it still has something to send. NULL: there is nothing to close. */
+	/* For a message that has ended, when no packet is under way that left before its end: all that may still come
+	 * are answers that no one waits for. False: it still has something to send. NULL: messages stay until the end
+	 * of the run. */
 	bool (*close_flow)(struct fabric *fabric, uint32_t flow);
+	/* Another shard has made a connection to the endpoint. NULL: connections are nothing of their own. */
+	void (*expect)(struct shard *shard, uint32_t endpoint, uint32_t connection);
+	uint32_t flow_bytes; /* of what it knows of each message: flow_part */
 	void (*post)(struct shard *shard, uint32_t flow);
 	/* The next packet to leave; NO_PACKET: there is none, or no memory. While shard->at_hand is not 0, more packets
 	 * have been decided on, and are taken at once. */
@@ -49,10 +54,10 @@ extern const struct endpoint_kind tcp_ends;
 /* A packet, counted. Its size is filled in unless given (packets that are not RoCE), and so are the properties of
  * answers. NO_PACKET: no memory; the shard's is_out_of_memory is set. */
 uint32_t endpoint_make_packet(struct shard *shard, const struct vb_packet *headers, struct packet packet);
-/* Distinguishes flows between the same two endpoints for ECMP. */
-static inline uint16_t endpoint_entropy(const struct fabric *fabric, uint32_t flow)
+/* What the endpoint's kind knows of a message. */
+static inline void *flow_part(const struct fabric *fabric, uint32_t flow)
 {
-	return fabric->source_ports ? fabric->source_ports[flow] : (uint16_t)(flow ^ flow >> 16);
+	return flow_at(fabric, flow) + 1;
 }
 
 #endif

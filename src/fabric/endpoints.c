@@ -30,13 +30,6 @@ int endpoints_open(struct fabric *fabric)
 	return fabric->kind->open(fabric);
 }
 
-int endpoint_open_flow(struct fabric *fabric, uint32_t number)
-{
-	fabric->flows[number].src = fabric->config->flows->flows[number].src;
-	fabric->flows[number].dst = fabric->config->flows->flows[number].dst;
-	return fabric->kind->open_flow(fabric, number);
-}
-
 void endpoints_close(struct fabric *fabric)
 {
 	if (fabric->kind)

@@ -11,13 +11,14 @@
 #include "cc/cc.h"
 #include "engine/nic.h"
 #include "net/flows.h"
+#include "net/job.h"
 #include "net/network.h"
 #include "wire/packet.h"
 
 struct fabric_progress {
 	vb_time now;
 	uint64_t packet_hops, events, data_packets;
-	uint32_t flows_done, flows;
+	uint64_t operations_done, operations;
 	double wall_s;
 };
 
@@ -67,6 +68,8 @@ struct fabric_tcp {
 struct fabric_config {
 	const struct network *network; /* like all pointers here, borrowed for the run */
 	const struct flow_list *flows;
+	struct job *const *jobs; /* that run beside the list */
+	uint32_t job_count;
 	uint64_t seed;
 	uint32_t threads; /* 0: 1 */
 	/* The transport. */
@@ -95,9 +98,10 @@ struct fabric_config {
 	vb_time limit; /* of virtual time; 0: none */
 	vb_time stall; /* no arrival for so long, while a flow is open, and for as long as the slowest flow needs by its
 			  rate and timeout: livelock; 0: 1 s, or as long as all retries take */
-	bool tells_queues; /* average queue lengths: fabric_link_counts.queued_area */
-	bool tells_pauses; /* the causes of pauses: fabric_result.pauses_told. Costs a walk through a switch's queues
-			      for each pause */
+	bool tells_messages; /* all messages of jobs: fabric_result.messages */
+	bool tells_queues;   /* average queue lengths: fabric_link_counts.queued_area */
+	bool tells_pauses;   /* the causes of pauses: fabric_result.pauses_told. Costs a walk through a switch's queues
+				for each pause */
 	/* Called about once per second of real time; false ends the run. NULL: not called. */
 	bool (*on_progress)(void *user, const struct fabric_progress *progress);
 	void *user;
@@ -108,13 +112,14 @@ struct fabric_config {
 };
 
 enum fabric_end {
-	FABRIC_DONE,     /* every flow ended, successfully or not */
+	FABRIC_DONE,     /* every flow ended, successfully or not, and every operation of jobs */
 	FABRIC_LIMIT,    /* the limit of virtual time */
 	FABRIC_DEADLOCK, /* a cycle of ports that wait for each other: fabric_result.cycle */
 	FABRIC_LIVELOCK, /* events happen, but flows make no progress */
 	FABRIC_IDLE,     /* no events are left, and flows are open */
 	FABRIC_STOPPED,  /* on_progress returned false */
 	FABRIC_MEMORY,
+	FABRIC_NUMBERS, /* two endpoints have more connections at a time than there are numbers for their QPs */
 };
 
 /* Counts of a link, for the whole run. */
@@ -177,19 +182,38 @@ struct fabric_pauses {
 	uint32_t cause_count;
 };
 
+/* Of a job, beside the list. */
+struct fabric_message {
+	uint64_t tag, bytes;
+	vb_time start, end; /* end: when the program heard of it; of one that failed too */
+	uint32_t src, dst, job, error, cause;
+};
+
+#define FABRIC_FAILURES 8
+
+struct fabric_failure {
+	vb_time at;
+	uint32_t src, dst;
+	uint64_t bytes;
+	uint32_t error, cause; /* as in struct flow_result */
+};
+
 struct fabric_result {
 	enum fabric_end end;
-	struct flow_result *flows; /* in the order of config->flows */
+	struct flow_result *flows;                       /* in the order of config->flows */
+	struct fabric_failure failures[FABRIC_FAILURES]; /* the first of all messages that failed, by time */
+	uint32_t failure_count;
+	struct fabric_message *messages; /* if asked for: those that ended, by start, source, job and tag */
+	uint64_t message_count;
 	struct fabric_link_counts *links;
 	uint32_t *cycle; /* links of a deadlock, each waiting for the next */
 	uint32_t cycle_count;
 	struct fabric_pauses *pauses_told; /* by link and class: those that any packet came by */
 	uint32_t pauses_told_count;
-	vb_time ended_at;     /* in virtual time */
-	vb_time last_flow;    /* when the last of the flows that ended did: the job's completion time, from 0 */
-	vb_time last_arrival; /* when the last destination heard that it has all of its flow; if flows->tells_arrivals,
-				 this is the job's completion time */
-	uint32_t flows_done, flows_failed;
+	vb_time ended_at;  /* in virtual time */
+	vb_time last_flow; /* completion time, from 0: when the last of the flows and operations ended that did; or
+			      arrived, of a job that ends by arrival */
+	uint64_t operations, flows_done, flows_failed; /* flows, and operations of jobs; operations: in all */
 	uint64_t packet_hops, data_packets, acks, events;
 	uint64_t payload_bytes;                                                /* delivered; each byte counts once */
 	uint64_t resent_packets, probes, timeouts, naks, cnps, marked_packets; /* probes: engines only */

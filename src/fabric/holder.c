@@ -31,7 +31,7 @@ int fabric_open(const struct network *network, uint64_t seed, const struct fabri
 	held->config =
 		(struct fabric_config){ .network = network, .flows = &held->no_flows, .seed = seed, .mtu = VB_MAX_MTU };
 	held->fabric = (struct fabric){ .config = &held->config, .holder = holder, .day_shift = holder->day_shift };
-	int rc = fabric_begin(&held->fabric, why, why_size);
+	int rc = fabric_begin(&held->fabric, NULL, why, why_size);
 	if (rc) {
 		free(held);
 		return rc;

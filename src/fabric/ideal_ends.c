@@ -10,8 +10,9 @@
 #include "fabric/endpoint.h"
 #include "fabric/operations.h"
 
-#define TIMEOUT (4096 * VB_NS << 14) /* the engine's default */
-#define RETRIES 7
+#define TIMEOUT     (4096 * VB_NS << 14) /* the engine's default */
+#define RETRIES     7
+#define QUIET_TURNS 2
 
 struct source {
 	uint64_t count; /* packets; 0: the flow is not open */
@@ -19,9 +20,10 @@ struct source {
 	uint64_t sent;                 /* all before it were sent at least once */
 	uint64_t there;                /* all before it have arrived, as far as the source knows */
 	vb_time active_at;             /* when a packet left, or an answer brought news */
-	uint32_t next_turn, next_open; /* flows of the same endpoint */
-	bool has_turn;
-	uint8_t timeouts; /* in a row */
+	uint32_t next_open, last_open; /* flows of the same endpoint; last_open: FLOW_NONE for the first */
+	bool has_turn, is_listed;      /* is_listed: among its endpoint's open flows */
+	uint8_t timeouts;              /* in a row */
+	uint8_t quiet_turns;           /* generations since it ended */
 };
 
 struct sink {
@@ -32,23 +34,26 @@ struct sink {
 	bool is_answer_due;
 };
 
-struct ideal {
-	struct source *sources; /* by flow; each belongs to its source's shard */
-	struct sink *sinks;     /* by flow; each belongs to its destination's shard */
+/* The source's part belongs to its shard, the sink's to the destination's. */
+struct ideal_flow {
+	struct source source;
+	struct sink sink;
 };
+
+static struct source *source_of(const struct fabric *fabric, uint32_t flow)
+{
+	return &((struct ideal_flow *)flow_part(fabric, flow))->source;
+}
+
+static struct sink *sink_of(const struct fabric *fabric, uint32_t flow)
+{
+	return &((struct ideal_flow *)flow_part(fabric, flow))->sink;
+}
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static int open_all(struct fabric *fabric)
 {
-	const uint32_t flows = fabric->config->flows->count;
-	struct ideal *ideal = fabric->ideal = calloc(1, sizeof(*ideal));
-	if (!ideal)
-		return -ENOMEM;
-	ideal->sources = calloc(flows + 1, sizeof(*ideal->sources));
-	ideal->sinks = calloc(flows + 1, sizeof(*ideal->sinks));
-	if (!ideal->sources || !ideal->sinks)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
 		fabric->endpoints[i].ideal = (struct ideal_end){ .first_answer = FLOW_NONE, .first_open = FLOW_NONE };
 		turns_init(&fabric->endpoints[i].ideal.turns);
@@ -56,57 +61,62 @@ static int open_all(struct fabric *fabric)
 	return 0;
 }
 
-static int open_flow(struct fabric *fabric, uint32_t number)
+/* It leaves the list of its endpoint's open flows, if the timer has not taken it out. */
+static void leave_open(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
 {
-	const uint64_t bytes = fabric->config->flows->flows[number].bytes, mtu = fabric->config->mtu;
-	fabric->ideal->sinks[number].count = bytes / mtu + (bytes % mtu != 0);
-	return 0;
+	struct source *source = source_of(fabric, flow);
+	if (!source->is_listed)
+		return;
+	source->is_listed = false;
+	if (source->last_open == FLOW_NONE)
+		end->first_open = source->next_open;
+	else
+		source_of(fabric, source->last_open)->next_open = source->next_open;
+	if (source->next_open != FLOW_NONE)
+		source_of(fabric, source->next_open)->last_open = source->last_open;
+}
+
+/* The first time, answers to its packets may still be under way; the second time these have arrived, too. */
+static bool close_flow(struct fabric *fabric, uint32_t flow)
+{
+	struct source *source = source_of(fabric, flow);
+	const bool is_quiet = !source->has_turn && !sink_of(fabric, flow)->is_answer_due;
+	source->quiet_turns = is_quiet ? source->quiet_turns + 1 : 0;
+	if (source->quiet_turns < QUIET_TURNS)
+		return false;
+	leave_open(fabric, &fabric->endpoints[flow_at(fabric, flow)->src].ideal, flow);
+	free(sink_of(fabric, flow)->seen);
+	return true;
 }
 
 static void close_all(struct fabric *fabric)
 {
-	struct ideal *ideal = fabric->ideal;
-	if (!ideal)
-		return;
-	for (uint32_t i = 0; ideal->sinks && i < fabric->config->flows->count; i++)
-		free(ideal->sinks[i].seen);
-	free(ideal->sources);
-	free(ideal->sinks);
-	free(ideal);
+	for (uint32_t i = 0; pool_next(&fabric->flows, &i); i++)
+		free(sink_of(fabric, i)->seen);
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
-static struct turn_links links_of(const struct fabric *fabric)
-{
-	return (struct turn_links){ &fabric->ideal->sources[0].next_turn, sizeof(fabric->ideal->sources[0]) };
-}
-
-static uint8_t class_of(const struct fabric *fabric, uint32_t flow)
-{
-	return fabric->config->flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1);
-}
-
 static void give_turn(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
 {
-	struct source *source = &fabric->ideal->sources[flow];
+	struct source *source = source_of(fabric, flow);
 	assert(source->next < source->count);
 	if (source->has_turn)
 		return;
 	source->has_turn = true;
-	turn_append_flow(links_of(fabric), &end->turns.ready, flow);
+	turn_append_flow(flow_turns(fabric), &end->turns.ready, flow);
 }
 
 static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t classes, bool replies)
 {
 	struct ideal_end *end = &endpoint->ideal;
-	turns_hold(links_of(fabric), &end->turns, classes);
+	turns_hold(flow_turns(fabric), &end->turns, classes);
 	end->replies_held = replies;
 }
 
 static void owe_answer(const struct fabric *fabric, struct ideal_end *end, uint32_t flow)
 {
-	struct sink *sink = &fabric->ideal->sinks[flow];
+	struct sink *sink = sink_of(fabric, flow);
 	if (sink->is_answer_due)
 		return;
 	sink->is_answer_due = true;
@@ -114,7 +124,7 @@ static void owe_answer(const struct fabric *fabric, struct ideal_end *end, uint3
 	if (end->first_answer == FLOW_NONE)
 		end->first_answer = flow;
 	else
-		fabric->ideal->sinks[end->last_answer].next_answer = flow;
+		sink_of(fabric, end->last_answer)->next_answer = flow;
 	end->last_answer = flow;
 }
 
@@ -126,14 +136,20 @@ static vb_time timeout_of(const struct fabric *fabric)
 static void post(struct shard *shard, uint32_t flow)
 {
 	const struct fabric *fabric = shard->fabric;
-	struct ideal_end *end = &fabric->endpoints[fabric->flows[flow].src].ideal;
-	struct source *source = &fabric->ideal->sources[flow];
-	const uint64_t bytes = fabric->config->flows->flows[flow].bytes, mtu = fabric->config->mtu;
+	struct ideal_end *end = &fabric->endpoints[flow_at(fabric, flow)->src].ideal;
+	struct source *source = source_of(fabric, flow);
+	const uint64_t bytes = flow_at(fabric, flow)->bytes, mtu = fabric->config->mtu;
 	assert(source->count == 0);
-	*source = (struct source){
-		.count = bytes / mtu + (bytes % mtu != 0), .active_at = shard->now, .next_open = end->first_open
-	};
+	const uint64_t count = bytes / mtu + (bytes % mtu != 0);
+	*source = (struct source){ .count = count,
+		.active_at = shard->now,
+		.next_open = end->first_open,
+		.last_open = FLOW_NONE,
+		.is_listed = true };
+	if (end->first_open != FLOW_NONE)
+		source_of(fabric, end->first_open)->last_open = flow;
 	end->first_open = flow;
+	sink_of(fabric, flow)->count = count;
 	if (!end->deadline.is_set)
 		end->deadline = (struct vb_deadline){ shard->now + timeout_of(fabric), true };
 	give_turn(fabric, end, flow);
@@ -165,7 +181,7 @@ static struct vb_packet data_headers(const struct fabric *fabric, uint32_t flow,
 							      : (is_last ? VB_WRITE_LAST : VB_WRITE_MIDDLE),
 		.ackreq = every <= 1 || is_last || (number + 1) % every == 0,
 		.payload_length =
-			is_last ? (uint32_t)(config->flows->flows[flow].bytes - number * config->mtu) : config->mtu,
+			is_last ? (uint32_t)(flow_at(fabric, flow)->bytes - number * config->mtu) : config->mtu,
 		.dest_qpn = flow };
 	return say(headers, number);
 }
@@ -174,7 +190,7 @@ static uint32_t pull_answer(struct shard *shard, struct ideal_end *end, uint32_t
 {
 	const struct fabric *fabric = shard->fabric;
 	const uint32_t flow = end->first_answer;
-	struct sink *sink = &fabric->ideal->sinks[flow];
+	struct sink *sink = sink_of(fabric, flow);
 	const struct vb_packet headers =
 		say((struct vb_packet){ .opcode = VB_ACKNOWLEDGE, .dest_qpn = flow }, sink->there);
 	assert(sink->is_answer_due);
@@ -182,14 +198,14 @@ static uint32_t pull_answer(struct shard *shard, struct ideal_end *end, uint32_t
 	sink->is_answer_due = false;
 	return endpoint_make_packet(shard, &headers,
 		(struct packet){
-			.src = number, .dst = fabric->flows[flow].src, .flow = endpoint_entropy(fabric, flow) });
+			.src = number, .dst = flow_at(fabric, flow)->src, .flow = flow_at(fabric, flow)->entropy });
 }
 
 static uint32_t pull_data(struct shard *shard, struct ideal_end *end, uint32_t number)
 {
 	const struct fabric *fabric = shard->fabric;
-	for (uint32_t flow; (flow = turns_take(links_of(fabric), &end->turns, fabric->config->flows)) != FLOW_NONE;) {
-		struct source *source = &fabric->ideal->sources[flow];
+	for (uint32_t flow; (flow = turns_take(flow_turns(fabric), &end->turns)) != FLOW_NONE;) {
+		struct source *source = source_of(fabric, flow);
 		source->has_turn = false;
 		if (source->next == source->count)
 			continue; /* all packets have arrived meanwhile, or the flow is over */
@@ -203,9 +219,9 @@ static uint32_t pull_data(struct shard *shard, struct ideal_end *end, uint32_t n
 			give_turn(fabric, end, flow);
 		return endpoint_make_packet(shard, &headers,
 			(struct packet){ .src = number,
-				.dst = fabric->flows[flow].dst,
-				.flow = endpoint_entropy(fabric, flow),
-				.traffic_class = class_of(fabric, flow),
+				.dst = flow_at(fabric, flow)->dst,
+				.flow = flow_at(fabric, flow)->entropy,
+				.traffic_class = flow_at(fabric, flow)->traffic_class & (FABRIC_CLASSES - 1),
 				.takes_marks = true });
 	}
 	return NO_PACKET;
@@ -257,14 +273,14 @@ static bool take(struct shard *shard, struct sink *sink, uint64_t number)
 
 static void end_flow(struct shard *shard, uint32_t flow)
 {
-	assert(shard->fabric->ideal->sources[flow].count > 0);
-	shard->fabric->ideal->sources[flow].count = shard->fabric->ideal->sources[flow].next = 0;
+	assert(source_of(shard->fabric, flow)->count > 0);
+	source_of(shard->fabric, flow)->count = source_of(shard->fabric, flow)->next = 0;
 	operation_end(shard, flow);
 }
 
 static void take_answer(struct shard *shard, uint32_t flow, uint64_t there)
 {
-	struct source *source = &shard->fabric->ideal->sources[flow];
+	struct source *source = source_of(shard->fabric, flow);
 	if (source->count == 0 || there <= source->there)
 		return;
 	assert(there <= source->count);
@@ -286,7 +302,7 @@ static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t num
 		take_answer(shard, headers.dest_qpn, said(&headers));
 		return;
 	}
-	struct sink *sink = &shard->fabric->ideal->sinks[headers.dest_qpn];
+	struct sink *sink = sink_of(shard->fabric, headers.dest_qpn);
 	const bool is_new = take(shard, sink, said(&headers));
 	const bool is_whole = is_new && sink->there == sink->count;
 	shard->arrived += is_new;
@@ -306,7 +322,7 @@ static struct vb_deadline deadline(const struct shard *shard, const struct endpo
 
 static void give_up(struct shard *shard, uint32_t flow)
 {
-	struct flow_result *result = &shard->fabric->flows[flow].result;
+	struct flow_result *result = &flow_at(shard->fabric, flow)->result;
 	result->error = VB_WC_RETRY_EXC_ERR;
 	result->cause = VB_CAUSE_RETRY_EXCEEDED;
 	end_flow(shard, flow);
@@ -315,7 +331,7 @@ static void give_up(struct shard *shard, uint32_t flow)
 /* The source has heard nothing about what it sent. */
 static void begin_again(struct shard *shard, struct ideal_end *end, uint32_t flow)
 {
-	struct source *source = &shard->fabric->ideal->sources[flow];
+	struct source *source = source_of(shard->fabric, flow);
 	const uint8_t most = shard->fabric->config->retry_count;
 	assert(source->next > source->there);
 	shard->timeouts++;
@@ -335,20 +351,18 @@ static void advance(struct shard *shard, struct endpoint *endpoint, uint32_t num
 	const struct fabric *fabric = shard->fabric;
 	struct ideal_end *end = &endpoint->ideal;
 	const vb_time timeout = timeout_of(fabric);
-	uint32_t *place = &end->first_open;
 	end->deadline.is_set = false;
-	while (*place != FLOW_NONE) {
-		const uint32_t flow = *place;
-		struct source *source = &fabric->ideal->sources[flow];
+	for (uint32_t flow = end->first_open, next; flow != FLOW_NONE; flow = next) {
+		struct source *source = source_of(fabric, flow);
 		if (source->next > source->there && shard->now - source->active_at >= timeout)
 			begin_again(shard, end, flow);
+		next = source->next_open;
 		if (source->count == 0) {
-			*place = source->next_open;
+			leave_open(fabric, end, flow);
 			continue;
 		}
 		const vb_time active = source->next > source->there ? source->active_at : shard->now;
 		end->deadline = vb_deadline_earlier(end->deadline, (struct vb_deadline){ active + timeout, true });
-		place = &source->next_open;
 	}
 }
 
@@ -378,8 +392,9 @@ static void say_all(const struct fabric *fabric, struct fabric_result *result)
 
 const struct endpoint_kind ideal_ends = {
 	.open = open_all,
-	.open_flow = open_flow,
+	.flow_bytes = sizeof(struct ideal_flow),
 	.close = close_all,
+	.close_flow = close_flow,
 	.post = post,
 	.pull = pull,
 	.hold = hold,

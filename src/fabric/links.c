@@ -6,6 +6,7 @@
 #include "fabric/credits.h"
 #include "fabric/faults.h"
 #include "net/grow.h"
+#include "fabric/endpoint.h"
 #include "fabric/port.h"
 #include "fabric/taps.h"
 #include "fabric/telemetry.h"
@@ -196,6 +197,9 @@ void link_take_mail(struct shard *shard)
 	struct fabric *fabric = shard->fabric;
 	for (uint32_t from = 0; from < fabric->shard_count; from++) {
 		struct mailbox *box = &fabric->shards[from].out[shard->index];
+		for (uint32_t i = 0; i < box->news_count; i++)
+			fabric->kind->expect(shard, box->news[i].endpoint, box->news[i].connection);
+		box->news_count = 0;
 		for (uint32_t i = 0; i < box->count; i++) {
 			uint32_t index = packet_get(shard);
 			if (index == NO_PACKET)

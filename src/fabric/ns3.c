@@ -91,7 +91,7 @@ static int in_order(const void *a, const void *b)
 	return x->flow < y->flow ? -1 : x->flow > y->flow;
 }
 
-static bool is_wanted(const struct network *network)
+static bool has_its_switches(const struct network *network)
 {
 	for (uint32_t i = 0; i < network->profile_count; i++)
 		if (network->profiles[i].hash == HASH_NS3)
@@ -102,7 +102,7 @@ static bool is_wanted(const struct network *network)
 int ns3_open(struct fabric *fabric)
 {
 	const struct flow_list *list = fabric->config->flows;
-	if (fabric->holder || !is_wanted(fabric->network))
+	if (fabric->holder || !has_its_switches(fabric->network))
 		return 0;
 	struct numbered *flows = calloc(list->count + 1, sizeof(*flows));
 	fabric->source_ports = calloc(list->count + 1, sizeof(*fabric->source_ports));
@@ -120,6 +120,12 @@ int ns3_open(struct fabric *fabric)
 	}
 	free(flows);
 	return 0;
+}
+
+uint16_t ns3_port(const struct fabric *fabric, uint32_t job, const struct message *message)
+{
+	const bool is_listed = fabric->has_list && job == 0;
+	return is_listed ? fabric->source_ports[message->tag] : (uint16_t)(FIRST_PORT + message->entropy);
 }
 
 void ns3_close(struct fabric *fabric)

@@ -1,23 +1,25 @@
-/* Operations: when each flow begins, and which flows its end or its arrival lets begin (net/flows.h).
+/* Operations: what jobs (net/job.h) let endpoints do. A message has a record from when it is asked for until nothing of
+ * it is under way any more; a computation, until it is over.
  *
- * Holds: a flow's source hears of all that the flow waits for, so these meet in one shard, whatever the number of
- * shards: no two threads write one flow's waits_left. */
+ * Holds: calls of a job for one endpoint come from this endpoint's shard. */
 #ifndef FABRIC_OPERATIONS_H
 #define FABRIC_OPERATIONS_H
 
 #include "fabric/state.h"
 
-int operations_open(struct fabric *fabric); /* -ENOMEM */
-/* Queues flows without waits at their sources. */
+int operations_open(struct fabric *fabric, struct flow_result *results); /* -ENOMEM */
+void operations_close(struct fabric *fabric);
+/* Tells jobs that the run begins. */
 void operations_begin(struct fabric *fabric);
-/* EVENT_FLOW: the endpoint's next flow may be due. */
+/* EVENT_FLOW: the endpoint's next operation may be due. */
 void operations_on_start(struct shard *shard, uint32_t endpoint);
 
-/* A flow has ended, in its source's shard. Its result has the error already, if there is one. */
+/* A message has ended, in its source's shard. Its result has the error already, if there is one. */
 void operation_end(struct shard *shard, uint32_t flow);
-/* All of a flow's bytes have arrived, in its destination's shard. Called once at most, and not needed unless the
- * arrival is awaited. */
+/* All of a message's bytes have arrived, in its destination's shard. Called once at most, and not needed unless the
+ * arrival is to be told. */
 void operation_arrive(struct shard *shard, uint32_t flow);
-bool operation_is_awaited(const struct fabric *fabric, uint32_t flow); /* the arrival is to be heard of */
+/* Nothing of a message that has ended is under way: its record may be used again. Called while no shard runs. */
+void operation_forget(struct fabric *fabric, uint32_t flow);
 
 #endif

@@ -1,4 +1,5 @@
-/* See round_trips.h. Many flows share few different round trips: each has one list of values. */
+/* See round_trips.h. Many flows share few different round trips: each has one list of values, in each shard that needs
+ * it. */
 #include "base/invariant.h"
 #include "fabric/round_trips.h"
 #include <errno.h>
@@ -135,16 +136,14 @@ static uint32_t place_of(const struct round_trips *trips, vb_time time, uint64_t
 	return low;
 }
 
-static int add(const struct fabric_config *config, struct round_trips *trips, vb_time time, uint64_t line_rate)
+/* Makes one at its place in the list. */
+static struct round_trip *add(
+	const struct fabric_config *config, struct round_trips *trips, uint32_t place, vb_time time, uint64_t line_rate)
 {
-	const uint32_t place = place_of(trips, time, line_rate);
-	const struct round_trip *there = place < trips->count ? trips->list[place] : NULL;
-	if (there && there->time == time && there->config.line_rate == line_rate)
-		return 0;
 	struct round_trip *added = malloc(sizeof(*added));
 	if (!added || !grow_by_one(&trips->list, &trips->room, trips->count, sizeof(*trips->list))) {
 		free(added);
-		return -ENOMEM;
+		return NULL;
 	}
 	added->time = time;
 	added->config = config->cc;
@@ -154,7 +153,7 @@ static int add(const struct fabric_config *config, struct round_trips *trips, vb
 	memmove(&trips->list[place + 1], &trips->list[place], (trips->count++ - place) * sizeof(*trips->list));
 	trips->list[place] = added;
 	assert(place < trips->count);
-	return 0;
+	return added;
 }
 
 int round_trips_open(struct fabric *fabric)
@@ -162,40 +161,47 @@ int round_trips_open(struct fabric *fabric)
 	const struct fabric_config *config = fabric->config;
 	if (!round_trips_are_wanted(config))
 		return 0;
-	fabric->round_trips = calloc(1, sizeof(*fabric->round_trips));
-	if (!fabric->round_trips)
-		return -ENOMEM;
-	fill(config, 0, fabric->round_trips->common);
-	int rc = 0;
-	for (uint32_t i = 0; rc == 0 && i < config->flows->count; i++) {
-		const struct flow *flow = &config->flows->flows[i];
-		rc = add(config, fabric->round_trips, round_trip_time(config, fabric->routes, flow->src, flow->dst),
-			line_rate_of(config, flow->src));
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		struct round_trips *trips = fabric->shards[i].round_trips = calloc(1, sizeof(*trips));
+		if (!trips)
+			return -ENOMEM;
+		fill(config, 0, trips->common);
 	}
-	return rc;
+	return 0;
 }
 
 void round_trips_close(struct fabric *fabric)
 {
-	struct round_trips *trips = fabric->round_trips;
-	for (uint32_t i = 0; trips && i < trips->count; i++)
-		free(trips->list[i]);
-	if (trips)
-		free(trips->list);
-	free(trips);
+	for (uint32_t k = 0; fabric->shards && k < fabric->shard_count; k++) {
+		struct round_trips *trips = fabric->shards[k].round_trips;
+		for (uint32_t i = 0; trips && i < trips->count; i++)
+			free(trips->list[i]);
+		if (trips)
+			free(trips->list);
+		free(trips);
+	}
 }
 
 struct vb_cc_config round_trips_common(const struct fabric *fabric)
 {
 	struct vb_cc_config config = fabric->config->cc;
-	if (fabric->round_trips)
-		config.parameters = fabric->round_trips->common;
+	if (fabric->shards[0].round_trips)
+		config.parameters = fabric->shards[0].round_trips->common;
 	return config;
 }
 
-const struct vb_cc_config *round_trips_config(const struct fabric *fabric, uint32_t src, uint32_t dst)
+int round_trips_config(struct shard *shard, uint32_t src, uint32_t dst, const struct vb_cc_config **found)
 {
-	const struct fabric_config *config = fabric->config;
-	const vb_time time = round_trip_time(config, fabric->routes, src, dst);
-	return &fabric->round_trips->list[place_of(fabric->round_trips, time, line_rate_of(config, src))]->config;
+	const struct fabric_config *config = shard->fabric->config;
+	struct round_trips *trips = shard->round_trips;
+	const vb_time time = round_trip_time(config, shard->fabric->routes, src, dst);
+	const uint64_t line_rate = line_rate_of(config, src);
+	const uint32_t place = place_of(trips, time, line_rate);
+	struct round_trip *its = place < trips->count ? trips->list[place] : NULL;
+	if (!its || its->time != time || its->config.line_rate != line_rate)
+		its = add(config, trips, place, time, line_rate);
+	if (!its)
+		return -ENOMEM;
+	*found = &its->config;
+	return 0;
 }

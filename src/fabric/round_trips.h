@@ -7,6 +7,7 @@
 #include "net/route.h"
 
 struct fabric;
+struct shard;
 
 /* From when the first bit leaves until the last arrives, on one of the shortest paths. */
 vb_time way_time(
@@ -17,12 +18,13 @@ vb_time round_trip_time(const struct fabric_config *config, const struct routes 
 
 /* Whether any parameter of the congestion control is VB_CC_PATH. */
 bool round_trips_are_wanted(const struct fabric_config *config);
-/* Makes a configuration for each different round trip of the flows; nothing if none is wanted. -ENOMEM. */
+/* Nothing is opened if none is wanted. -ENOMEM. */
 int round_trips_open(struct fabric *fabric);
 void round_trips_close(struct fabric *fabric);
 /* For endpoints, and QPs that only answer: with the default where the path's is asked for. */
 struct vb_cc_config round_trips_common(const struct fabric *fabric);
-/* For a flow between these endpoints, if the path's is wanted; valid for the run. */
-const struct vb_cc_config *round_trips_config(const struct fabric *fabric, uint32_t src, uint32_t dst);
+/* For a flow between these endpoints, from one of the shard's own, if the path's is wanted; valid for the run.
+ * -ENOMEM. */
+int round_trips_config(struct shard *shard, uint32_t src, uint32_t dst, const struct vb_cc_config **config);
 
 #endif

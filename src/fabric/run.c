@@ -7,12 +7,13 @@
 #include "fabric/closing.h"
 #include "fabric/deadlock.h"
 #include "fabric/endpoint.h"
+#include "fabric/engine_connections.h"
 #include "fabric/ns3.h"
 #include "fabric/operations.h"
 #include "fabric/shards.h"
 #include "fabric/port.h"
+#include "fabric/result.h"
 #include "fabric/round_trips.h"
-#include "fabric/stories.h"
 #include "fabric/taps.h"
 #include "fabric/telemetry.h"
 #include "net/why.h"
@@ -21,11 +22,15 @@
 #define PERIOD     (10 * VB_US) /* of virtual time, after which to check whether to go on */
 #define PROGRESS_S 1.0
 
+enum { MOST_JOBS = 250 };
+
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-/* Each flow is a connection, of which an adapter has a limited number. */
+/* Each flow is a connection, of which an adapter has a limited number; fewer where jobs have a part of the numbers
+ * (engine_connections.h). */
 static int check_connections(const struct fabric_config *config, char *why, unsigned why_size)
 {
+	const uint32_t most = config->job_count ? CONNECTIONS_OF_LIST : VB_MAX_QP;
 	uint32_t *counts = calloc(config->network->endpoint_count + 1, sizeof(*counts)), of = NETWORK_NONE;
 	if (!counts) {
 		why_not(why, why_size, "there is not enough memory");
@@ -33,15 +38,29 @@ static int check_connections(const struct fabric_config *config, char *why, unsi
 	}
 	for (uint32_t i = 0; i < config->flows->count && of == NETWORK_NONE && config->endpoint == FABRIC_ENGINE; i++) {
 		const struct flow *flow = &config->flows->flows[i];
-		if (++counts[flow->src] > VB_MAX_QP)
+		if (++counts[flow->src] > most)
 			of = flow->src;
-		if (++counts[flow->dst] > VB_MAX_QP)
+		if (++counts[flow->dst] > most)
 			of = flow->dst;
 	}
 	free(counts);
 	return of == NETWORK_NONE
 		       ? 0
-		       : why_not(why, why_size, "endpoint %u has more than %u flows, each a connection", of, VB_MAX_QP);
+		       : why_not(why, why_size, "endpoint %u has more than %u flows, each a connection", of, most);
+}
+
+static int check_jobs(const struct fabric_config *config, char *why, unsigned why_size)
+{
+	const uint32_t endpoints = config->network->endpoint_count;
+	for (uint32_t i = 0; i < config->job_count; i++)
+		if (config->jobs[i]->endpoints > endpoints)
+			return why_not(why, why_size, "job %u: it has %u ranks, and there are %u endpoints", i,
+				config->jobs[i]->endpoints, endpoints);
+	if (config->job_count > MOST_JOBS)
+		return why_not(why, why_size, "more than %u jobs", MOST_JOBS);
+	if (config->job_count && endpoints > CONNECTIONS_MOST_ENDPOINTS && config->endpoint == FABRIC_ENGINE)
+		return why_not(why, why_size, "a job on more than %u endpoints", CONNECTIONS_MOST_ENDPOINTS);
+	return 0;
 }
 
 static int check(const struct fabric_config *config, char *why, unsigned why_size)
@@ -77,7 +96,9 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 	int rc = buffer_check(config, why, why_size);
 	if (rc == 0)
 		rc = flow_list_check(config->flows, network->endpoint_count, why, why_size);
-	return rc ? rc : check_connections(config, why, why_size);
+	if (rc == 0)
+		rc = check_connections(config, why, why_size);
+	return rc ? rc : check_jobs(config, why, why_size);
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -117,25 +138,12 @@ static int open_shards(struct fabric *fabric)
 		shard->index = (uint16_t)i;
 		shard->free_packet = shard->free_long = NO_PACKET;
 		shard->first_ended = FLOW_NONE;
+		shard->flows = shard->connections = shard->timers = pool_empty_list();
 		shard->batch = malloc(sizeof(*shard->batch));
 		shard->out = calloc(fabric->shard_count, sizeof(*shard->out));
 		if (!shard->batch || !shard->out || events_init(&shard->events, fabric->day_shift))
 			return -ENOMEM;
 	}
-	return 0;
-}
-
-static int open_flows(struct fabric *fabric)
-{
-	const struct flow_list *list = fabric->config->flows;
-	for (uint32_t i = 0; i < list->count; i++)
-		fabric->flows[i] = (struct flow_state){ .waits_left = list->flows[i].waits, .result = { .fct = -1 } };
-	for (uint32_t i = 0; i < list->count; i++) {
-		int rc = endpoint_open_flow(fabric, i);
-		if (rc)
-			return rc;
-	}
-	operations_begin(fabric);
 	return 0;
 }
 
@@ -154,7 +162,7 @@ static int expect_outages(struct fabric *fabric)
 	return 0;
 }
 
-static int open_all(struct fabric *fabric)
+static int open_all(struct fabric *fabric, struct flow_result *results)
 {
 	const struct network *network = fabric->network;
 	fabric->links = aligned_alloc(64, (network->link_count + 1) * sizeof(*fabric->links));
@@ -163,11 +171,9 @@ static int open_all(struct fabric *fabric)
 	fabric->counts = calloc(network->link_count + 1, sizeof(*fabric->counts));
 	fabric->endpoints = calloc(network->endpoint_count + 1, sizeof(*fabric->endpoints));
 	fabric->switches = calloc(network->switch_count + 1, sizeof(*fabric->switches));
-	fabric->flows = calloc(fabric->config->flows->count + 1, sizeof(*fabric->flows));
 	fabric->shards = calloc(fabric->shard_count, sizeof(*fabric->shards));
 	fabric->first_closing = FLOW_NONE;
-	if (!fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches || !fabric->flows ||
-		!fabric->shards)
+	if (!fabric->links || !fabric->counts || !fabric->endpoints || !fabric->switches || !fabric->shards)
 		return -ENOMEM;
 	shards_cut(fabric);
 	int rc = open_shards(fabric);
@@ -193,10 +199,14 @@ static int open_all(struct fabric *fabric)
 	if (rc == 0)
 		rc = round_trips_open(fabric);
 	if (rc == 0)
-		rc = operations_open(fabric);
-	if (rc == 0)
 		rc = endpoints_open(fabric);
-	return rc ? rc : open_flows(fabric);
+	if (rc == 0)
+		rc = operations_open(fabric, results);
+	if (rc == 0 && fabric->kind && fabric->kind->open_flows)
+		rc = fabric->kind->open_flows(fabric);
+	if (rc == 0)
+		operations_begin(fabric);
+	return rc;
 }
 
 void fabric_end(struct fabric *fabric)
@@ -205,6 +215,7 @@ void fabric_end(struct fabric *fabric)
 	taps_close(fabric);
 	telemetry_close(fabric);
 	endpoints_close(fabric);
+	operations_close(fabric);
 	round_trips_close(fabric);
 	ns3_close(fabric);
 	for (uint32_t i = 0; fabric->shards && i < fabric->shard_count; i++) {
@@ -212,9 +223,11 @@ void fabric_end(struct fabric *fabric)
 		for (uint32_t k = 0; shard->out && k < fabric->shard_count; k++) {
 			free(shard->out[k].entries);
 			free(shard->out[k].records);
+			free(shard->out[k].news);
 		}
 		free(shard->out);
 		free(shard->dead_ends);
+		free(shard->messages);
 		free(shard->batch);
 		free(shard->packets);
 		free(shard->headers);
@@ -228,12 +241,10 @@ void fabric_end(struct fabric *fabric)
 	free(fabric->counts);
 	free(fabric->endpoints);
 	free(fabric->switches);
-	free(fabric->flows);
-	flow_followers_free(&fabric->followers);
 	free(fabric->shards);
 }
 
-/* A network may be split, but not between a flow's endpoints. */
+/* A network may be split, but not between a flow's endpoints, nor between a job's. */
 static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 {
 	const struct flow_list *list = fabric->config->flows;
@@ -250,10 +261,18 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src,
 			flow->dst);
 	}
+	for (uint32_t i = 0; i < fabric->config->job_count; i++)
+		for (uint32_t rank = 1; rank < fabric->config->jobs[i]->endpoints; rank++) {
+			if (routes_lead(fabric->routes, fabric->network, 0, rank) &&
+				routes_lead(fabric->routes, fabric->network, rank, 0))
+				continue;
+			routes_free(fabric->routes);
+			return why_not(why, why_size, "job %u: no path leads between endpoints 0 and %u", i, rank);
+		}
 	return 0;
 }
 
-int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
+int fabric_begin(struct fabric *fabric, struct flow_result *results, char *why, unsigned why_size)
 {
 	const struct fabric_config *config = fabric->config;
 	int rc = check(config, why, why_size);
@@ -268,7 +287,7 @@ int fabric_begin(struct fabric *fabric, char *why, unsigned why_size)
 	rc = find_routes(fabric, why, why_size);
 	if (rc)
 		return rc;
-	rc = open_all(fabric);
+	rc = open_all(fabric, results);
 	if (rc == 0 && windows_open(fabric))
 		rc = -EAGAIN;
 	if (rc) {
@@ -292,13 +311,13 @@ struct going {
 
 static struct fabric_progress progress_of(const struct fabric *fabric, vb_time now)
 {
-	struct fabric_progress progress = { .now = now, .flows = fabric->config->flows->count };
+	struct fabric_progress progress = { .now = now, .operations = fabric->operations };
 	for (uint32_t i = 0; i < fabric->shard_count; i++) {
 		const struct shard *shard = &fabric->shards[i];
 		progress.packet_hops += shard->packet_hops;
 		progress.events += shard->event_count;
 		progress.data_packets += shard->data_packets;
-		progress.flows_done += shard->flows_done;
+		progress.operations_done += shard->flows_done;
 	}
 	return progress;
 }
@@ -335,8 +354,11 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		if (fabric->shards[i].is_out_of_memory || fabric->shards[i].events.is_out_of_memory) {
 			*end = FABRIC_MEMORY;
 			return true;
+		} else if (fabric->shards[i].is_out_of_numbers) {
+			*end = FABRIC_NUMBERS;
+			return true;
 		}
-	if (progress.flows_done == progress.flows) {
+	if (progress.operations_done == progress.operations) {
 		*end = FABRIC_DONE;
 		return true;
 	}
@@ -350,7 +372,7 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 	}
 	if (now - going->asked_at >= patience(fabric)) {
 		*end = FABRIC_LIVELOCK;
-		if (stands_still(going, now, endpoints_executed(fabric) + progress.flows_done))
+		if (stands_still(going, now, endpoints_executed(fabric) + progress.operations_done))
 			return true;
 	}
 	double real = windows_wall_s();
@@ -364,7 +386,7 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 
 static bool is_any_flow_open(const struct fabric *fabric)
 {
-	uint32_t begun = 0, done = 0;
+	uint64_t begun = 0, done = 0;
 	for (uint32_t i = 0; i < fabric->shard_count; i++) {
 		begun += fabric->shards[i].flows_begun;
 		done += fabric->shards[i].flows_done;
@@ -406,82 +428,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 	return end;
 }
 
-/* ---- The result -------------------------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	return fabric_chance(hash, value, 0);
-}
-
-static uint64_t hash_of(const struct fabric_result *result, uint32_t flows, uint32_t links)
-{
-	uint64_t hash = mix(mix(0, (uint64_t)result->end), flows);
-	for (uint32_t i = 0; i < flows; i++)
-		hash = mix(mix(mix(hash, (uint64_t)result->flows[i].start), (uint64_t)result->flows[i].fct),
-			result->flows[i].error);
-	for (uint32_t i = 0; i < links; i++) {
-		const struct fabric_link_counts *counts = &result->links[i];
-		hash = mix(mix(mix(hash, counts->packets), counts->bytes), counts->drops);
-		hash = mix(mix(mix(hash, counts->marks), counts->lost), counts->pauses);
-	}
-	return hash;
-}
-
-static void say_links(struct fabric *fabric, vb_time now)
-{
-	for (uint32_t i = 0; i < fabric->network->link_count; i++) {
-		const struct link *link = &fabric->links[i];
-		fabric->counts[i].packets = link->packets;
-		fabric->counts[i].bytes = link->bytes;
-		if (link->kind == LINK_PLAIN)
-			fabric->counts[i].most_queued = (uint64_t)link->most_queued * 1024 *
-							(network_rate(fabric->network, i) / 1000000) / 8000000;
-		else if (fabric->ports && fabric->ports[i])
-			port_say(fabric, i, now);
-	}
-}
-
-static void say(struct fabric *fabric, struct fabric_result *result)
-{
-	const uint32_t flows = fabric->config->flows->count, links = fabric->network->link_count;
-	for (uint32_t i = 0; i < flows; i++)
-		result->flows[i] = fabric->flows[i].result;
-	say_links(fabric, result->ended_at);
-	if (result->end == FABRIC_DEADLOCK) {
-		result->cycle = fabric->cycle;
-		result->cycle_count = fabric->cycle_count;
-		fabric->cycle = NULL;
-	}
-	result->links = fabric->counts;
-	fabric->counts = NULL;
-	for (uint32_t i = 0; i < fabric->shard_count; i++) {
-		const struct shard *shard = &fabric->shards[i];
-		result->events += shard->event_count;
-		result->packet_hops += shard->packet_hops;
-		result->data_packets += shard->data_packets;
-		result->acks += shard->acks;
-		result->drops += shard->drops;
-		result->lossless_drops += shard->lossless_drops;
-		result->lost += shard->lost;
-		result->payload_bytes += shard->payload_bytes;
-		result->flows_done += shard->flows_done;
-		result->flows_failed += shard->flows_failed;
-		if (shard->last_flow > result->last_flow)
-			result->last_flow = shard->last_flow;
-		if (shard->last_arrival > result->last_arrival)
-			result->last_arrival = shard->last_arrival;
-	}
-	for (uint32_t i = 0; i < links; i++) {
-		result->marked_packets += result->links[i].marks;
-		result->pauses += result->links[i].pauses;
-	}
-	endpoints_say(fabric, result);
-	result->endpoints = fabric->network->endpoint_count;
-	result->threads = fabric->shard_count;
-	assert(result->flows_done <= flows);
-	assert(result->flows_failed <= result->flows_done);
-	result->hash = hash_of(result, flows, links);
-}
+/* ---- A run ------------------------------------------------------------------------------------------------------- */
 
 int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size)
 {
@@ -490,7 +437,7 @@ int fabric_run(const struct fabric_config *config, struct fabric_result *result,
 	double set_up = windows_cpu_s();
 	int rc = -ENOMEM;
 	if (result->flows)
-		rc = fabric_begin(&fabric, why, why_size);
+		rc = fabric_begin(&fabric, result->flows, why, why_size);
 	else
 		why_not(why, why_size, "there is not enough memory");
 	if (rc) {
@@ -503,37 +450,11 @@ int fabric_run(const struct fabric_config *config, struct fabric_result *result,
 	result->wall_s = windows_wall_s() - begun;
 	result->cpu_s = windows_cpu_s() - cpu;
 	result->critical_cpu_s = fabric.windows ? (double)fabric.critical_ns * 1e-9 : result->cpu_s;
-	say(&fabric, result);
-	rc = stories_say(&fabric, result);
+	rc = result_say(&fabric, result);
 	fabric_end(&fabric);
 	if (rc) {
 		why_not(why, why_size, "there is not enough memory");
 		fabric_result_free(result);
 	}
 	return rc;
-}
-
-void fabric_result_free(struct fabric_result *result)
-{
-	free(result->flows);
-	free(result->links);
-	free(result->cycle);
-	for (uint32_t i = 0; i < result->pauses_told_count; i++)
-		free(result->pauses_told[i].causes);
-	free(result->pauses_told);
-	*result = (struct fabric_result){ 0 };
-}
-
-const char *fabric_end_text(enum fabric_end end)
-{
-	static const char *const texts[] = {
-		[FABRIC_DONE] = "every flow ended",
-		[FABRIC_LIMIT] = "the limit of virtual time was reached",
-		[FABRIC_DEADLOCK] = "deadlock: ports wait for each other in a cycle",
-		[FABRIC_LIVELOCK] = "livelock: packets move, but no flow makes progress",
-		[FABRIC_IDLE] = "no events are left, and flows are open",
-		[FABRIC_STOPPED] = "interrupted",
-		[FABRIC_MEMORY] = "out of memory",
-	};
-	return texts[end];
 }

@@ -9,6 +9,9 @@
 
 #include "fabric/events.h"
 #include "fabric/fabric.h"
+#include "fabric/number_map.h"
+#include "fabric/pool.h"
+#include "net/flow_job.h"
 #include "net/route.h"
 #include "fabric/turns.h"
 
@@ -95,26 +98,32 @@ struct mailbox_entry {
 	struct vb_packet headers;
 };
 
+/* A connection that was made by another shard: endpoint_kind.expect. */
+struct mailbox_news {
+	uint32_t endpoint, connection;
+};
+
 struct mailbox {
 	struct mailbox_entry *entries;
 	struct record *records; /* one for each entry, if packets have records */
-	uint32_t count, room, record_room;
+	struct mailbox_news *news;
+	uint32_t count, room, record_room, news_count, news_room;
 };
 
+/* An operation: a message, or a computation, which has a source only. What an endpoint without an engine knows of a
+ * message is behind it: flow_stride. */
 struct flow_state {
-	/* Engines: a QP at either end while it is open; the numbers are always valid. */
-	struct vb_qp *requester, *responder;
-	struct record *heard; /* the destination's, with telemetry: telemetry.h */
-	uint16_t requester_index, responder_index;
-	struct vb_timer timer; /* the requester's, after it was closed */
-	bool is_closed;
-	uint8_t quiet_turns; /* since the flow ended: engine_ends.c */
-	uint32_t src, dst;
-	uint32_t pieces_left; /* of an engine: work requests */
-	uint32_t waits_left;  /* events that it waits for and that have not happened: operations.h */
 	uint32_t next,
-		first_child; /* starts.h, from when its start is known; when it has ended, `next` is closing.h's */
+		first_child; /* starts.h; when it has ended, `next` is closing.h's; when it is not used, pool.h's */
+	uint64_t bytes, tag;
 	struct flow_result result;
+	uint32_t src, dst;
+	uint32_t channel, connection; /* connection: of an engine, from when it begins */
+	uint32_t pieces_left;         /* of an engine: work requests */
+	uint32_t next_turn;           /* of an endpoint without one: turns.h */
+	uint16_t entropy;
+	uint8_t traffic_class, job;
+	bool is_message, tells_arrival;
 };
 
 /* The content of an endpoint: an engine... */
@@ -125,8 +134,11 @@ struct engine_end {
 	struct vb_nic *nic;
 	struct vb_pd *pd;
 	uint32_t open_pieces; /* work requests of its flows, and awaited arrivals */
-	/* Of engine_ends.c: its flows, in both directions, in the order of their QP numbers. */
-	uint32_t first_connection, connection_count;
+	/* Of engine_connections.c. */
+	struct number_map expected; /* connections to it, by the number of the QP */
+	struct number_map kept;     /* connections from it that stay open, by peer and channel */
+	struct number_map used;     /* by peer: a bit for each number of a responder that is taken */
+	uint16_t next_number;
 };
 
 /* ... or no engine: lists of flows that end with FLOW_NONE... */
@@ -177,6 +189,8 @@ struct shard {
 	struct vb_packet *long_headers; /* of some packets */
 	struct record *records;         /* of each packet, if `told`: telemetry.h */
 	struct vb_cc_telemetry *told;   /* of the packet that came last */
+	struct pool_list flows, connections, timers;
+	struct round_trips *round_trips; /* NULL: no connection has its own */
 	uint32_t free_packet, packet_count, packet_room;
 	uint32_t free_long, long_count, long_room;
 	struct mailbox *out; /* one mailbox for each shard */
@@ -184,13 +198,18 @@ struct shard {
 	uint64_t looks;
 	struct vb_batch *batch;
 	uint32_t at_hand; /* packets of the batch that an endpoint has handed out and that are not taken yet */
-	bool is_out_of_memory;
+	bool is_out_of_memory, is_out_of_numbers;
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
 	uint64_t arrived, resent, timeouts; /* of endpoints without engines; a packet counts as arrived once */
-	uint32_t flows_begun, flows_done, flows_failed;
+	uint64_t flows_begun, flows_done, flows_failed; /* operations */
+	uint64_t job_hash;                              /* of the messages of all jobs but the list */
+	struct fabric_failure failures[FABRIC_FAILURES];
+	uint32_t failure_count;
+	struct fabric_message *messages;
+	uint32_t message_count, message_room;
 	uint32_t under_way[2]; /* packets without frames, by generation; may be negative in one shard */
 	uint32_t first_ended;  /* flows that have ended since the last check: closing.h */
-	vb_time last_flow, last_arrival;
+	vb_time last_flow;
 	uint64_t cpu_ns, window_ns;
 	vb_time next_at; /* of its next event, between windows */
 };
@@ -212,14 +231,20 @@ struct fabric {
 	int day_shift;    /* of the shards' calendars */
 	struct endpoint *endpoints;
 	const struct endpoint_kind *kind; /* of all endpoints; NULL: they are a holder's */
-	struct ideal *ideal;              /* for endpoints of these kinds */
-	struct tcp *tcp;
-	uint32_t *connections; /* of engines: flows, by endpoint */
-	uint8_t generation;    /* of packets that leave now: closing.h */
+	struct tcp *tcp;                  /* for endpoints of this kind */
+	struct pool connections;          /* of engines */
+	struct pool timers;               /* of engines: of connections that were closed */
+	uint16_t *listed_numbers;         /* of engines: by flow of the list, those of its two QPs */
+	uint32_t *listed_connections;     /* of engines behind sockets: by flow of the list */
+	uint8_t generation;               /* of packets that leave now: closing.h */
 	uint32_t first_closing;
 	struct switch_state *switches;
-	struct flow_state *flows;
-	struct flow_followers followers;
+	struct pool flows;      /* struct flow_state */
+	struct flow_job listed; /* config->flows */
+	struct job **jobs;      /* if has_list, the list is the first */
+	uint32_t job_count;
+	bool has_list;
+	uint64_t operations; /* of all jobs */
 	struct shard *shards;
 	uint32_t shard_count;
 	vb_time window; /* the shortest way between two shards; 0: there is one shard */
@@ -228,10 +253,26 @@ struct fabric {
 	struct taps *taps;                                    /* NULL: nothing is captured */
 	bool is_telling;                                      /* ports record telemetry: telemetry.h */
 	uint16_t *source_ports;                               /* by flow; NULL: no switch needs them (ns3.h) */
-	struct round_trips *round_trips;                      /* NULL: no flow has its own */
 	const struct fabric_holder *holder;                   /* holder.h; NULL: the endpoints are the run's own */
 	uint64_t critical_ns;
 };
+
+static inline uint32_t flow_stride(uint32_t more)
+{
+	return (uint32_t)(sizeof(struct flow_state) + (more + 7) / 8 * 8);
+}
+
+static inline struct flow_state *flow_at(const struct fabric *fabric, uint32_t number)
+{
+	return pool_at(&fabric->flows, number);
+}
+
+static inline struct turn_links flow_turns(const struct fabric *fabric)
+{
+	return (struct turn_links){ .flows = &fabric->flows,
+		.next = offsetof(struct flow_state, next_turn),
+		.traffic_class = offsetof(struct flow_state, traffic_class) };
+}
 
 /* All chance in a run: a hash of the seed, of what draws, and of how often it has drawn. It is never a stream. */
 static inline uint64_t fabric_chance(uint64_t seed, uint64_t who, uint64_t count)
@@ -290,13 +331,12 @@ bool cargo_copy(struct shard *shard, uint32_t copy, uint32_t packet); /* the who
 void cargo_call(struct shard *shard, uint32_t number);
 
 /* run.c */
-/* Opens what config and holder ask for; -EINVAL and why, -ENOMEM: nothing is open. */
-int fabric_begin(struct fabric *fabric, char *why, unsigned why_size);
+/* Opens what config and holder ask for; results: of the list's flows; -EINVAL and why, -ENOMEM: nothing is open. */
+int fabric_begin(struct fabric *fabric, struct flow_result *results, char *why, unsigned why_size);
 void fabric_end(struct fabric *fabric);
 
 /* endpoints.c */
 int endpoints_open(struct fabric *fabric);
-int endpoint_open_flow(struct fabric *fabric, uint32_t flow);
 void endpoints_close(struct fabric *fabric); /* and flows */
 void endpoint_receive(struct shard *shard, uint32_t endpoint, uint32_t packet);
 /* The packet will arrive: prefetches what will be looked at, in three steps, each of which reads what the one before

@@ -104,7 +104,9 @@ struct tcp_sender {
 	vb_time timed_at, srtt, rttvar;
 	struct tcp_times times;
 	struct vb_deadline timer;
-	uint32_t next_turn, next_open; /* flows of the same endpoint */
+	uint32_t next_open, last_open; /* flows of the same endpoint; last_open: FLOW_NONE for the first */
+	bool is_listed;                /* among these */
+	uint8_t quiet_turns;           /* generations since it ended */
 	bool has_turn, is_timed, must_resend;
 	/* RFC 8985, 7: the timer is for a probe, a probe is to be sent, one is under way. */
 	bool is_probe_timer, must_probe, has_probed;

@@ -16,7 +16,7 @@
 #define ACK_DELAY   (40 * VB_MS)
 #define MOST_SILENT (240 * VB_S) /* twice the longest time between two timeouts of a flow */
 
-enum { ACK_EVERY = 2, FIRST_WINDOW = 10 };
+enum { ACK_EVERY = 2, FIRST_WINDOW = 10, QUIET_TURNS = 2 };
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -26,10 +26,8 @@ static int open_all(struct fabric *fabric)
 	struct tcp *tcp = fabric->tcp = calloc(1, sizeof(*tcp));
 	if (!tcp)
 		return -ENOMEM;
-	tcp->senders = calloc(config->flows->count + 1, sizeof(*tcp->senders));
-	tcp->receivers = calloc(config->flows->count + 1, sizeof(*tcp->receivers));
 	tcp->ends = calloc(fabric->network->endpoint_count + 1, sizeof(*tcp->ends));
-	if (!tcp->senders || !tcp->receivers || !tcp->ends)
+	if (!tcp->ends)
 		return -ENOMEM;
 	tcp->control = &tcp_controls[config->tcp.control];
 	tcp->ack_delay = config->tcp.ack_delay ? config->tcp.ack_delay : ACK_DELAY;
@@ -55,7 +53,7 @@ static int open_all(struct fabric *fabric)
 
 static uint64_t segments_of(const struct fabric *fabric, uint32_t flow)
 {
-	const uint64_t bytes = fabric->config->flows->flows[flow].bytes, mss = fabric->config->mtu;
+	const uint64_t bytes = flow_at(fabric, flow)->bytes, mss = fabric->config->mtu;
 	return bytes / mss + (bytes % mss != 0);
 }
 
@@ -67,10 +65,44 @@ static uint64_t window_of(const struct fabric *fabric, uint64_t bytes, uint64_t 
 	return segments * TCP_ONE < TCP_MOST_WINDOW ? segments * TCP_ONE : TCP_MOST_WINDOW;
 }
 
-static int open_flow(struct fabric *fabric, uint32_t flow)
+/* It leaves the list of its endpoint's open flows, if the timer has not taken it out. */
+static void leave_open(const struct fabric *fabric, struct tcp_end *end, uint32_t flow)
 {
-	fabric->tcp->receivers[flow].count = segments_of(fabric, flow);
-	return 0;
+	struct tcp_sender *sender = tcp_sender_of(fabric, flow);
+	if (!sender->is_listed)
+		return;
+	sender->is_listed = false;
+	if (sender->last_open == FLOW_NONE)
+		end->first_open = sender->next_open;
+	else
+		tcp_sender_of(fabric, sender->last_open)->next_open = sender->next_open;
+	if (sender->next_open != FLOW_NONE)
+		tcp_sender_of(fabric, sender->next_open)->last_open = sender->last_open;
+}
+
+/* Its number may be another flow's now, whose packets are no batch with its own. */
+static void forget_number(struct tcp_end *end, uint32_t flow)
+{
+	if (end->sending.flow == flow)
+		end->sending.flow = FLOW_NONE;
+	if (end->receiving.flow == flow)
+		end->receiving.flow = FLOW_NONE;
+}
+
+/* The first time, acks of its segments may still be under way; the second time these have arrived, too. */
+static bool close_flow(struct fabric *fabric, uint32_t flow)
+{
+	struct tcp_sender *sender = tcp_sender_of(fabric, flow);
+	const bool is_quiet = !sender->has_turn && !tcp_receiver_of(fabric, flow)->is_delayed;
+	assert(sender->count == 0);
+	sender->quiet_turns = is_quiet ? sender->quiet_turns + 1 : 0;
+	if (sender->quiet_turns < QUIET_TURNS)
+		return false;
+	leave_open(fabric, fabric->endpoints[flow_at(fabric, flow)->src].tcp, flow);
+	forget_number(fabric->endpoints[flow_at(fabric, flow)->src].tcp, flow);
+	forget_number(fabric->endpoints[flow_at(fabric, flow)->dst].tcp, flow);
+	free(tcp_receiver_of(fabric, flow)->seen);
+	return true;
 }
 
 static void close_all(struct fabric *fabric)
@@ -78,30 +110,23 @@ static void close_all(struct fabric *fabric)
 	struct tcp *tcp = fabric->tcp;
 	if (!tcp)
 		return;
-	for (uint32_t i = 0; tcp->senders && i < fabric->config->flows->count; i++)
-		tcp_sender_close(&tcp->senders[i]);
-	for (uint32_t i = 0; tcp->receivers && i < fabric->config->flows->count; i++)
-		free(tcp->receivers[i].seen);
-	free(tcp->senders);
-	free(tcp->receivers);
+	for (uint32_t i = 0; pool_next(&fabric->flows, &i); i++) {
+		tcp_sender_close(tcp_sender_of(fabric, i));
+		free(tcp_receiver_of(fabric, i)->seen);
+	}
 	free(tcp->ends);
 	free(tcp);
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
-static struct turn_links links_of(const struct tcp *tcp)
+static void give_turn(const struct fabric *fabric, struct tcp_end *end, uint32_t flow)
 {
-	return (struct turn_links){ &tcp->senders[0].next_turn, sizeof(tcp->senders[0]) };
-}
-
-static void give_turn(const struct tcp *tcp, struct tcp_end *end, uint32_t flow)
-{
-	struct tcp_sender *sender = &tcp->senders[flow];
+	struct tcp_sender *sender = tcp_sender_of(fabric, flow);
 	if (sender->has_turn || !tcp_sender_may_send(sender))
 		return;
 	sender->has_turn = true;
-	turn_append_flow(links_of(tcp), &end->turns.ready, flow);
+	turn_append_flow(flow_turns(fabric), &end->turns.ready, flow);
 }
 
 static void append(struct shard *shard, struct packet_list *list, uint32_t index)
@@ -187,7 +212,7 @@ static void queue_ack(
 
 static uint32_t make_segment(struct shard *shard, struct tcp_end *end, uint32_t flow)
 {
-	struct tcp_sender *sender = &shard->fabric->tcp->senders[flow];
+	struct tcp_sender *sender = tcp_sender_of(shard->fabric, flow);
 	uint64_t segment;
 	assert(sender->count > 0);
 	bool is_resent;
@@ -206,22 +231,21 @@ static uint32_t next_flow(const struct fabric *fabric, struct tcp_end *end)
 	const struct tcp *tcp = fabric->tcp;
 	uint32_t flow = end->batch;
 	end->batch = FLOW_NONE;
-	if (flow != FLOW_NONE && tcp_sender_may_send(&tcp->senders[flow]))
+	if (flow != FLOW_NONE && tcp_sender_may_send(tcp_sender_of(fabric, flow)))
 		return flow;
 	if (flow != FLOW_NONE)
-		tcp->senders[flow].has_turn = false;
+		tcp_sender_of(fabric, flow)->has_turn = false;
 	end->batch_left = tcp->cpu_batch;
-	while ((flow = turns_take(links_of(tcp), &end->turns, fabric->config->flows)) != FLOW_NONE) {
-		if (tcp_sender_may_send(&tcp->senders[flow]))
+	while ((flow = turns_take(flow_turns(fabric), &end->turns)) != FLOW_NONE) {
+		if (tcp_sender_may_send(tcp_sender_of(fabric, flow)))
 			break;
-		tcp->senders[flow].has_turn = false;
+		tcp_sender_of(fabric, flow)->has_turn = false;
 	}
 	return flow;
 }
 
 static uint32_t begin_segment(struct shard *shard, struct tcp_end *end)
 {
-	const struct tcp *tcp = shard->fabric->tcp;
 	const uint32_t flow = next_flow(shard->fabric, end);
 	if (flow == FLOW_NONE)
 		return NO_PACKET;
@@ -231,8 +255,8 @@ static uint32_t begin_segment(struct shard *shard, struct tcp_end *end)
 		end->batch = flow;
 		return index;
 	}
-	tcp->senders[flow].has_turn = false;
-	give_turn(tcp, end, flow);
+	tcp_sender_of(shard->fabric, flow)->has_turn = false;
+	give_turn(shard->fabric, end, flow);
 	return index;
 }
 
@@ -283,13 +307,13 @@ static void hold(const struct fabric *fabric, struct endpoint *endpoint, uint8_t
 {
 	struct tcp_end *end = endpoint->tcp;
 	(void)replies; /* they belong to a class, too */
-	turns_hold(links_of(fabric->tcp), &end->turns, classes);
+	turns_hold(flow_turns(fabric), &end->turns, classes);
 	if (end->batch == FLOW_NONE)
 		return;
-	const uint8_t class = fabric->config->flows->flows[end->batch].traffic_class & (FABRIC_CLASSES - 1);
+	const uint8_t class = flow_at(fabric, end->batch)->traffic_class & (FABRIC_CLASSES - 1);
 	if (!(classes & 1u << class))
 		return;
-	turn_append_flow(links_of(fabric->tcp), &end->turns.held[class], end->batch);
+	turn_append_flow(flow_turns(fabric), &end->turns.held[class], end->batch);
 	end->batch = FLOW_NONE;
 }
 
@@ -298,9 +322,9 @@ static void post(struct shard *shard, uint32_t flow)
 	const struct fabric *fabric = shard->fabric;
 	const struct fabric_config *config = fabric->config;
 	const struct tcp *tcp = fabric->tcp;
-	const uint32_t src = fabric->flows[flow].src, dst = fabric->flows[flow].dst;
+	const uint32_t src = flow_at(fabric, flow)->src, dst = flow_at(fabric, flow)->dst;
 	struct tcp_end *end = fabric->endpoints[src].tcp;
-	struct tcp_sender *sender = &tcp->senders[flow];
+	struct tcp_sender *sender = tcp_sender_of(fabric, flow);
 	assert(sender->count == 0);
 	const vb_time rtt = way_time(fabric->network, fabric->routes, src, dst, config->mtu + tcp->data_overhead) +
 			    way_time(fabric->network, fabric->routes, dst, src, tcp->ack_overhead);
@@ -311,9 +335,14 @@ static void post(struct shard *shard, uint32_t flow)
 			.ack_delay = tcp->ack_delay });
 	tcp_control_init(&sender->control, window_of(fabric, config->cc.first_window, FIRST_WINDOW),
 		window_of(fabric, config->cc.max_window, TCP_MOST_WINDOW / TCP_ONE));
+	tcp_receiver_of(fabric, flow)->count = segments_of(fabric, flow);
 	sender->next_open = end->first_open;
+	sender->last_open = FLOW_NONE;
+	sender->is_listed = true;
+	if (end->first_open != FLOW_NONE)
+		tcp_sender_of(fabric, end->first_open)->last_open = flow;
 	end->first_open = flow;
-	give_turn(tcp, end, flow);
+	give_turn(fabric, end, flow);
 }
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
@@ -321,7 +350,8 @@ static void post(struct shard *shard, uint32_t flow)
 /* Keeps the list of delayed acks, sorted by since when. */
 static void set_delayed(const struct shard *shard, struct tcp_end *end, uint32_t flow, bool is_owed)
 {
-	struct tcp_receiver *receivers = shard->fabric->tcp->receivers, *receiver = &receivers[flow];
+	const struct fabric *fabric = shard->fabric;
+	struct tcp_receiver *receiver = tcp_receiver_of(fabric, flow);
 	if (receiver->is_delayed == is_owed)
 		return;
 	receiver->is_delayed = is_owed;
@@ -330,19 +360,19 @@ static void set_delayed(const struct shard *shard, struct tcp_end *end, uint32_t
 		receiver->delayed_at = shard->now;
 		receiver->next_delayed = FLOW_NONE;
 		receiver->last_delayed = end->last_delayed;
-		*(end->first_delayed == FLOW_NONE ? &end->first_delayed : &receivers[end->last_delayed].next_delayed) =
-			flow;
+		*(end->first_delayed == FLOW_NONE ? &end->first_delayed
+						  : &tcp_receiver_of(fabric, end->last_delayed)->next_delayed) = flow;
 		end->last_delayed = flow;
 		return;
 	}
 	if (end->first_delayed == flow)
 		end->first_delayed = receiver->next_delayed;
 	else
-		receivers[receiver->last_delayed].next_delayed = receiver->next_delayed;
+		tcp_receiver_of(fabric, receiver->last_delayed)->next_delayed = receiver->next_delayed;
 	if (end->last_delayed == flow)
 		end->last_delayed = receiver->last_delayed;
 	else
-		receivers[receiver->next_delayed].last_delayed = receiver->last_delayed;
+		tcp_receiver_of(fabric, receiver->next_delayed)->last_delayed = receiver->last_delayed;
 }
 
 static void take_segment(
@@ -350,7 +380,7 @@ static void take_segment(
 {
 	const struct tcp *tcp = shard->fabric->tcp;
 	const uint32_t flow = headers->dest_qpn;
-	struct tcp_receiver *receiver = &tcp->receivers[flow];
+	struct tcp_receiver *receiver = tcp_receiver_of(shard->fabric, flow);
 	const struct tcp_taken taken =
 		tcp_receiver_take(receiver, tcp_said(headers), is_marked, tcp->ack_every, tcp->control->takes_marks);
 	shard->is_out_of_memory |= taken.is_out_of_memory;
@@ -366,7 +396,7 @@ static void take_segment(
 
 static void end_flow(struct shard *shard, uint32_t flow)
 {
-	tcp_sender_close(&shard->fabric->tcp->senders[flow]);
+	tcp_sender_close(tcp_sender_of(shard->fabric, flow));
 	operation_end(shard, flow);
 }
 
@@ -374,7 +404,7 @@ static void take_ack(struct shard *shard, struct tcp_end *end, const struct vb_p
 {
 	const struct tcp *tcp = shard->fabric->tcp;
 	const uint32_t flow = headers->dest_qpn;
-	struct tcp_sender *sender = &tcp->senders[flow];
+	struct tcp_sender *sender = tcp_sender_of(shard->fabric, flow);
 	const struct tcp_ack ack = tcp_ack_said(headers);
 	if (sender->count == 0)
 		return;
@@ -384,7 +414,7 @@ static void take_ack(struct shard *shard, struct tcp_end *end, const struct vb_p
 		return;
 	}
 	expect_timer(end, sender);
-	give_turn(tcp, end, flow);
+	give_turn(shard->fabric, end, flow);
 }
 
 static void take(struct shard *shard, struct tcp_end *end, uint32_t number, uint32_t index)
@@ -421,8 +451,10 @@ static struct vb_deadline deadline(const struct shard *shard, const struct endpo
 	const struct tcp *tcp = shard->fabric->tcp;
 	struct vb_deadline first = end->expiry;
 	if (end->first_delayed != FLOW_NONE)
-		first = vb_deadline_earlier(first,
-			(struct vb_deadline){ tcp->receivers[end->first_delayed].delayed_at + tcp->ack_delay, true });
+		first = vb_deadline_earlier(
+			first, (struct vb_deadline){
+				       tcp_receiver_of(shard->fabric, end->first_delayed)->delayed_at + tcp->ack_delay,
+				       true });
 	if (end->come.first != NO_PACKET)
 		first = vb_deadline_earlier(first, (struct vb_deadline){ shard->packets[end->come.first].at, true });
 	if (end->sent.first != NO_PACKET && shard->packets[end->sent.first].at > shard->now)
@@ -435,11 +467,11 @@ static struct vb_deadline deadline(const struct shard *shard, const struct endpo
 static void time_out(struct shard *shard, struct tcp_end *end, uint32_t flow)
 {
 	const struct tcp *tcp = shard->fabric->tcp;
-	struct flow_result *result = &shard->fabric->flows[flow].result;
-	const enum tcp_time_out is = tcp_sender_time_out(&tcp->senders[flow], tcp->control, shard->now);
+	struct flow_result *result = &flow_at(shard->fabric, flow)->result;
+	const enum tcp_time_out is = tcp_sender_time_out(tcp_sender_of(shard->fabric, flow), tcp->control, shard->now);
 	if (is != TCP_GAVE_UP) {
 		shard->timeouts += is == TCP_TIMED_OUT;
-		give_turn(tcp, end, flow);
+		give_turn(shard->fabric, end, flow);
 		return;
 	}
 	result->error = VB_WC_RETRY_EXC_ERR;
@@ -450,20 +482,16 @@ static void time_out(struct shard *shard, struct tcp_end *end, uint32_t flow)
 /* Flows that are over leave the list of open flows. */
 static void look_at_timers(struct shard *shard, struct tcp_end *end)
 {
-	struct tcp_sender *senders = shard->fabric->tcp->senders;
-	uint32_t *place = &end->first_open;
 	end->expiry.is_set = false;
-	while (*place != FLOW_NONE) {
-		const uint32_t flow = *place;
-		struct tcp_sender *sender = &senders[flow];
+	for (uint32_t flow = end->first_open, next; flow != FLOW_NONE; flow = next) {
+		struct tcp_sender *sender = tcp_sender_of(shard->fabric, flow);
 		if (sender->timer.is_set && sender->timer.at <= shard->now)
 			time_out(shard, end, flow);
-		if (sender->count == 0) {
-			*place = sender->next_open;
-			continue;
-		}
-		expect_timer(end, sender);
-		place = &sender->next_open;
+		next = sender->next_open;
+		if (sender->count == 0)
+			leave_open(shard->fabric, end, flow);
+		else
+			expect_timer(end, sender);
 	}
 }
 
@@ -471,7 +499,7 @@ static void send_delayed_acks(struct shard *shard, struct tcp_end *end, uint32_t
 {
 	const struct tcp *tcp = shard->fabric->tcp;
 	for (uint32_t flow; (flow = end->first_delayed) != FLOW_NONE;) {
-		struct tcp_receiver *receiver = &tcp->receivers[flow];
+		struct tcp_receiver *receiver = tcp_receiver_of(shard->fabric, flow);
 		if (receiver->delayed_at + tcp->ack_delay > shard->now)
 			return;
 		const struct tcp_ack ack = tcp_receiver_ack(receiver);
@@ -511,8 +539,9 @@ static void say_all(const struct fabric *fabric, struct fabric_result *result)
 
 const struct endpoint_kind tcp_ends = {
 	.open = open_all,
-	.open_flow = open_flow,
+	.flow_bytes = sizeof(struct tcp_flow),
 	.close = close_all,
+	.close_flow = close_flow,
 	.post = post,
 	.pull = pull,
 	.hold = hold,

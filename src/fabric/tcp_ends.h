@@ -2,7 +2,7 @@
 #ifndef FABRIC_TCP_ENDS_H
 #define FABRIC_TCP_ENDS_H
 
-#include "fabric/state.h"
+#include "fabric/endpoint.h"
 #include "fabric/tcp.h"
 
 struct packet_list {
@@ -27,14 +27,28 @@ struct tcp_end {
 };
 
 struct tcp {
-	struct tcp_sender *senders;     /* by flow; each belongs to its source's shard */
-	struct tcp_receiver *receivers; /* by flow; each belongs to its destination's shard */
 	struct tcp_end *ends;
 	const struct tcp_control_kind *control;
 	vb_time ack_delay;
 	uint32_t ack_every, cpu_batch, data_overhead, ack_overhead;
 	bool has_cpu;
 };
+
+/* The sender belongs to the source's shard, the receiver to the destination's. */
+struct tcp_flow {
+	struct tcp_sender sender;
+	struct tcp_receiver receiver;
+};
+
+static inline struct tcp_sender *tcp_sender_of(const struct fabric *fabric, uint32_t flow)
+{
+	return &((struct tcp_flow *)flow_part(fabric, flow))->sender;
+}
+
+static inline struct tcp_receiver *tcp_receiver_of(const struct fabric *fabric, uint32_t flow)
+{
+	return &((struct tcp_flow *)flow_part(fabric, flow))->receiver;
+}
 
 /* Counted; NO_PACKET: no memory, and is_out_of_memory is set. From this endpoint to the flow's source... */
 uint32_t tcp_ack_packet(struct shard *shard, uint32_t number, uint32_t flow, const struct tcp_ack *ack);

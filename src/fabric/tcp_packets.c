@@ -54,8 +54,8 @@ uint32_t tcp_ack_packet(struct shard *shard, uint32_t number, uint32_t flow, con
 	const struct vb_packet headers = ack_headers(flow, ack);
 	return endpoint_make_packet(shard, &headers,
 		(struct packet){ .src = number,
-			.dst = fabric->flows[flow].src,
-			.flow = endpoint_entropy(fabric, flow),
+			.dst = flow_at(fabric, flow)->src,
+			.flow = flow_at(fabric, flow)->entropy,
 			.wire_bytes = (uint16_t)bytes });
 }
 
@@ -63,15 +63,16 @@ uint32_t tcp_segment_packet(struct shard *shard, uint32_t flow, uint64_t segment
 {
 	const struct fabric *fabric = shard->fabric;
 	const struct tcp *tcp = fabric->tcp;
-	const struct flow *its = &fabric->config->flows->flows[flow];
+	const struct flow_state *its = flow_at(fabric, flow);
 	const uint64_t mss = fabric->config->mtu;
-	const uint32_t bytes = (uint32_t)(segment + 1 < tcp->senders[flow].count ? mss : its->bytes - segment * mss);
+	const uint32_t bytes =
+		(uint32_t)(segment + 1 < tcp_sender_of(fabric, flow)->count ? mss : its->bytes - segment * mss);
 	const struct vb_packet headers =
 		say((struct vb_packet){ .opcode = VB_WRITE_MIDDLE, .payload_length = bytes }, flow, segment);
 	return endpoint_make_packet(shard, &headers,
 		(struct packet){ .src = its->src,
 			.dst = its->dst,
-			.flow = endpoint_entropy(fabric, flow),
+			.flow = flow_at(fabric, flow)->entropy,
 			.traffic_class = its->traffic_class & (FABRIC_CLASSES - 1),
 			.takes_marks = tcp->control->takes_marks,
 			.wire_bytes = (uint16_t)(bytes + tcp->data_overhead) });

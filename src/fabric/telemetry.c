@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "fabric/engine_connections.h"
 #include "fabric/ns3.h"
 #include "fabric/port.h"
 
@@ -36,18 +37,18 @@ void telemetry_close(struct fabric *fabric)
 	}
 }
 
-int telemetry_open_flow(struct fabric *fabric, struct flow_state *flow)
+int telemetry_open_connection(const struct fabric *fabric, struct connection *connection)
 {
-	assert(!flow->heard);
+	assert(!connection->heard);
 	if (fabric->is_telling)
-		flow->heard = calloc(1, sizeof(*flow->heard));
-	return fabric->is_telling && !flow->heard ? -ENOMEM : 0;
+		connection->heard = calloc(1, sizeof(*connection->heard));
+	return fabric->is_telling && !connection->heard ? -ENOMEM : 0;
 }
 
-void telemetry_close_flow(struct flow_state *flow)
+void telemetry_close_connection(struct connection *connection)
 {
-	free(flow->heard);
-	flow->heard = NULL;
+	free(connection->heard);
+	connection->heard = NULL;
 }
 
 static void copy(struct record *to, const struct record *from)
@@ -55,15 +56,15 @@ static void copy(struct record *to, const struct record *from)
 	memcpy(to, from, offsetof(struct record, hops) + from->hop_count * sizeof(from->hops[0]));
 }
 
-/* A flow's record is used only at its destination, so by one shard. */
-void telemetry_begin(struct shard *shard, uint32_t packet, uint32_t flow)
+/* A connection's record is used only at its destination, so by one shard. */
+void telemetry_begin(struct shard *shard, uint32_t packet, uint32_t connection)
 {
 	struct record *record = &shard->records[packet];
 	if (shard->packets[packet].is_answer) {
-		assert(shard->fabric->flows[flow].heard);
-		copy(record, shard->fabric->flows[flow].heard);
+		assert(connection_at(shard->fabric, connection)->heard);
+		copy(record, connection_at(shard->fabric, connection)->heard);
 	} else {
-		record->flow = flow;
+		record->connection = connection;
 		record->hop_count = 0;
 	}
 }
@@ -108,8 +109,8 @@ uint64_t telemetry_arrive(struct shard *shard, uint32_t packet)
 	const struct record *record = &shard->records[packet];
 	if (shard->packets[packet].is_answer)
 		return tell(shard, record);
-	assert(shard->fabric->flows[record->flow].heard);
+	assert(connection_at(shard->fabric, record->connection)->heard);
 	if (shard->headers[packet].ackreq)
-		copy(shard->fabric->flows[record->flow].heard, record);
+		copy(connection_at(shard->fabric, record->connection)->heard, record);
 	return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include "base/invariant.h"
+#include "fabric/pool.h"
 #include "net/flows.h"
 #include "net/profile.h"
 
@@ -17,15 +18,20 @@ struct turns {
 	uint8_t classes_held; /* flows of these classes are not taken */
 };
 
-/* The address of the link in the first flow's record, and the size of a record. */
+/* Where in a flow's record its link and its traffic class are. */
 struct turn_links {
-	uint32_t *next;
-	size_t stride;
+	const struct pool *flows;
+	uint32_t next, traffic_class;
 };
 
 static inline uint32_t *turn_next(struct turn_links links, uint32_t flow)
 {
-	return (uint32_t *)((char *)links.next + flow * links.stride);
+	return (uint32_t *)((char *)pool_at(links.flows, flow) + links.next);
+}
+
+static inline uint8_t turn_class(struct turn_links links, uint32_t flow)
+{
+	return *((const uint8_t *)pool_at(links.flows, flow) + links.traffic_class) & (FABRIC_CLASSES - 1);
 }
 
 static inline void turn_append(struct turn_links links, struct turn_list *list, struct turn_list more)
@@ -63,10 +69,10 @@ static inline void turns_hold(struct turn_links links, struct turns *turns, uint
 }
 
 /* Takes the first flow whose class is not held; FLOW_NONE. */
-static inline uint32_t turns_take(struct turn_links links, struct turns *turns, const struct flow_list *flows)
+static inline uint32_t turns_take(struct turn_links links, struct turns *turns)
 {
 	for (uint32_t flow; (flow = turns->ready.first) != FLOW_NONE;) {
-		const uint8_t class = flows->flows[flow].traffic_class & (FABRIC_CLASSES - 1);
+		const uint8_t class = turn_class(links, flow);
 		turns->ready.first = *turn_next(links, flow);
 		if (!(turns->classes_held & 1u << class))
 			return flow;

@@ -4,15 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/invariant.h"
+#include "net/flow_text.h"
 #include "net/why.h"
 
-enum { MOST_MESSAGES = 1 << 26, MOST_WAITS = 1 << 27 };
+/* A rank that waits for all steps before has a bit for each. */
+enum { MOST_STEPS_BEFORE = 64 };
 
-/* A rank's step: it sends so many bytes to `to`, after the message of the step before has come from `from`. */
-struct step {
-	uint32_t to, from;
-	uint64_t bytes;
-};
+#define MOST_MESSAGES (1ull << 40)
 
 static uint32_t log2_of(uint32_t ranks) /* rounded up */
 {
@@ -34,74 +32,73 @@ static uint64_t begin_of(const struct collective *of, uint32_t share)
 	return whole * share + (share < rest ? share : rest);
 }
 
+/* A message without bytes has one, because it still must be waited for. */
 static uint64_t bytes_of(const struct collective *of, uint32_t first, uint32_t count)
 {
-	return begin_of(of, first + count) - begin_of(of, first);
+	const uint64_t bytes = begin_of(of, first + count) - begin_of(of, first);
+	return bytes ? bytes : 1;
 }
 
 /* ---- Algorithms of one message a step ---------------------------------------------------------------------------- */
 
 /* Rank r sends share r first, then whichever it got last. The same goes on for the second half of an allreduce. */
-static struct step ring(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step ring(const struct collective *of, uint32_t rank, uint32_t step)
 {
 	const uint32_t n = of->ranks, share = (rank + n - step % n) % n;
-	return (struct step){ .to = (rank + 1) % n, .from = (rank + n - 1) % n, .bytes = bytes_of(of, share, 1) };
+	return (struct collective_step){ .to = (rank + 1) % n, .bytes = bytes_of(of, share, 1) };
 }
 
-static struct step exchange(uint32_t rank, uint32_t bit, uint32_t bit_before, uint64_t bytes)
+static struct collective_step exchange(uint32_t rank, uint32_t bit, uint64_t bytes)
 {
-	return (struct step){ .to = rank ^ 1u << bit, .from = rank ^ 1u << bit_before, .bytes = bytes };
+	return (struct collective_step){ .to = rank ^ 1u << bit, .bytes = bytes };
 }
 
 /* Allreduce: everything in each step. */
-static struct step double_all(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step double_all(const struct collective *of, uint32_t rank, uint32_t step)
 {
-	return exchange(rank, step, step ? step - 1 : 0, of->bytes);
+	return exchange(rank, step, of->bytes);
 }
 
 /* All-gather: a rank has 2^step shares, from the first whose number has its upper bits. The first step is with the same
  * partner as the last halving. */
-static struct step double_shares(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step double_shares(const struct collective *of, uint32_t rank, uint32_t step)
 {
-	return exchange(rank, step, step ? step - 1 : 0, bytes_of(of, rank >> step << step, 1u << step));
+	return exchange(rank, step, bytes_of(of, rank >> step << step, 1u << step));
 }
 
 /* Reduce-scatter: of the shares that a rank still has, the half of the partner, of the highest bit first. */
-static struct step halve(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step halve(const struct collective *of, uint32_t rank, uint32_t step)
 {
 	const uint32_t bit = log2_of(of->ranks) - 1 - step, partner = rank ^ 1u << bit;
-	return exchange(rank, bit, step ? bit + 1 : bit, bytes_of(of, partner >> bit << bit, 1u << bit));
+	return exchange(rank, bit, bytes_of(of, partner >> bit << bit, 1u << bit));
 }
 
-static struct step halve_and_double(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step halve_and_double(const struct collective *of, uint32_t rank, uint32_t step)
 {
 	const uint32_t bits = log2_of(of->ranks);
 	return step < bits ? halve(of, rank, step) : double_shares(of, rank, step - bits);
 }
 
-static struct step disseminate(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step disseminate(const struct collective *of, uint32_t rank, uint32_t step)
 {
-	const uint32_t n = of->ranks;
-	return (struct step){
-		.to = (rank + (1u << step)) % n, .from = (rank + n - (step ? 1u << (step - 1) : 0)) % n, .bytes = 1
-	};
+	return (struct collective_step){ .to = (rank + (1u << step)) % of->ranks, .bytes = 1 };
 }
 
 /* ---- Direct ------------------------------------------------------------------------------------------------------ */
 
 /* The share of the receiver for a reduce-scatter, the sender's own for an all-gather. */
-static struct step scatter(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step scatter(const struct collective *of, uint32_t rank, uint32_t step)
 {
 	const uint32_t to = (rank + 1 + step) % of->ranks;
-	return (struct step){ .to = to, .bytes = bytes_of(of, to, 1) };
+	return (struct collective_step){ .to = to, .bytes = bytes_of(of, to, 1) };
 }
 
-static struct step spread(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step spread(const struct collective *of, uint32_t rank, uint32_t step)
 {
-	return (struct step){ .to = (rank + 1 + step) % of->ranks, .bytes = bytes_of(of, rank, 1) };
+	return (struct collective_step){ .to = (rank + 1 + step) % of->ranks, .bytes = bytes_of(of, rank, 1) };
 }
 
-static struct step scatter_and_spread(const struct collective *of, uint32_t rank, uint32_t step)
+static struct collective_step scatter_and_spread(const struct collective *of, uint32_t rank, uint32_t step)
 {
 	const uint32_t others = of->ranks - 1;
 	return step < others ? scatter(of, rank, step) : spread(of, rank, step - others);
@@ -145,21 +142,7 @@ static double nothing(double n)
 	return 0;
 }
 
-/* The messages that a rank waits for before it sends: they carry the data that it passes on. */
-enum waiting {
-	FOR_THE_LAST,      /* that of the step before */
-	FOR_ALL_BEFORE,    /* those of all steps before: they may overtake each other */
-	FOR_ALL_OF_A_HALF, /* in the second half all of the first; in the first none */
-};
-
-static const struct algorithm {
-	const char *name;
-	uint32_t (*steps)(uint32_t ranks);
-	struct step (*step)(const struct collective *of, uint32_t rank, uint32_t step);
-	enum waiting waiting;
-	bool is_by_powers_of_2;      /* of ranks */
-	double (*buffers)(double n); /* what a rank sends, in buffers of S bytes */
-} allreduce[] = {
+static const struct collective_algorithm allreduce[] = {
 	{ "ring", twice_round, ring, FOR_THE_LAST, false, share_twice },
 	{ "recursive-doubling", log2_of, double_all, FOR_ALL_BEFORE, true, whole_each_time },
 	{ "halving-doubling", bits_and_bits, halve_and_double, FOR_ALL_BEFORE, true, share_twice },
@@ -180,7 +163,7 @@ static const struct algorithm {
 
 static const struct kind {
 	const char *name;
-	const struct algorithm *algorithms; /* the default first */
+	const struct collective_algorithm *algorithms; /* the default first */
 	uint32_t count;
 } kinds[] = {
 	{ "allreduce", ALGORITHMS(allreduce) },
@@ -197,7 +180,7 @@ static const struct kind *find_kind(const char *name)
 	return NULL;
 }
 
-static const struct algorithm *find_algorithm(const struct collective *of)
+const struct collective_algorithm *collective_find(const struct collective *of)
 {
 	const struct kind *kind = find_kind(of->kind);
 	if (!kind || !of->algorithm || !*of->algorithm)
@@ -213,112 +196,55 @@ bool collective_is_kind(const char *kind)
 	return find_kind(kind) != NULL;
 }
 
-const char *collective_algorithm(const char *name, uint32_t number)
+const char *collective_kind_name(const char *kind)
+{
+	assert(collective_is_kind(kind));
+	return find_kind(kind)->name;
+}
+
+const struct collective_algorithm *collective_algorithm(const char *name, uint32_t number)
 {
 	const struct kind *kind = find_kind(name);
 	assert(kind);
-	return number < kind->count ? kind->algorithms[number].name : NULL;
-}
-
-uint64_t collective_messages(const struct collective *of)
-{
-	const struct algorithm *algorithm = find_algorithm(of);
-	assert(algorithm);
-	return (uint64_t)of->ranks * algorithm->steps(of->ranks);
+	return number < kind->count ? &kind->algorithms[number] : NULL;
 }
 
 struct collective_law collective_law(const struct collective *of)
 {
-	const struct algorithm *algorithm = find_algorithm(of);
+	const struct collective_algorithm *algorithm = collective_find(of);
 	const uint32_t steps = algorithm->steps(of->ranks);
 	return (struct collective_law){ .alphas = algorithm->waiting == FOR_ALL_OF_A_HALF ? steps / (of->ranks - 1)
 											  : steps,
 		.bytes = algorithm->buffers(of->ranks) * (double)of->bytes };
 }
 
-/* How many messages each message of step `step` waits for. */
-static uint32_t waits_of(const struct algorithm *algorithm, uint32_t ranks, uint32_t step)
-{
-	switch (algorithm->waiting) {
-	case FOR_THE_LAST:
-		return step != 0;
-	case FOR_ALL_BEFORE:
-		return step;
-	case FOR_ALL_OF_A_HALF:
-		break;
-	}
-	return step >= ranks - 1 ? ranks - 1 : 0;
-}
-
 static int list_algorithms(const struct collective *of, char *why, unsigned why_size)
 {
 	char names[120];
 	int length = 0;
-	const char *name;
-	for (uint32_t i = 0; (name = collective_algorithm(of->kind, i)); i++)
-		length += snprintf(names + length, sizeof(names) - (size_t)length, "%s%s", i ? ", " : "", name);
+	const struct collective_algorithm *is;
+	for (uint32_t i = 0; (is = collective_algorithm(of->kind, i)); i++)
+		length += snprintf(names + length, sizeof(names) - (size_t)length, "%s%s", i ? ", " : "", is->name);
 	assert(length < (int)sizeof(names));
 	return why_not(why, why_size, "no algorithm of %s is called %s: there is %s", of->kind, of->algorithm, names);
 }
 
 int collective_check(const struct collective *of, char *why, unsigned why_size)
 {
-	const struct algorithm *algorithm = find_algorithm(of);
+	const struct collective_algorithm *algorithm = collective_find(of);
 	assert(collective_is_kind(of->kind));
 	assert(of->ranks >= 2);
 	if (!algorithm)
 		return list_algorithms(of, why, why_size);
+	if (of->bytes == 0 || of->bytes > FLOW_MOST_BYTES)
+		return why_not(why, why_size, "a collective of %llu bytes", (unsigned long long)of->bytes);
 	if (algorithm->is_by_powers_of_2 && !is_power_of_2(of->ranks))
 		return why_not(why, why_size, "%s is for 2, 4, 8, ... ranks, not for %u: ring takes any number",
 			algorithm->name, of->ranks);
-	const uint64_t messages = collective_messages(of);
-	const uint32_t last = algorithm->steps(of->ranks) - 1;
-	if (messages > MOST_MESSAGES || messages * waits_of(algorithm, of->ranks, last) > MOST_WAITS)
-		return why_not(why, why_size,
-			"%s of %u ranks has more messages, or messages to wait for, than a run takes", algorithm->name,
-			of->ranks);
+	const uint32_t steps = algorithm->steps(of->ranks);
+	assert(algorithm->waiting != FOR_ALL_BEFORE || steps <= MOST_STEPS_BEFORE);
+	if ((uint64_t)of->ranks * steps > MOST_MESSAGES)
+		return why_not(
+			why, why_size, "%s of %u ranks has more messages than a run takes", algorithm->name, of->ranks);
 	return 0;
-}
-
-/* The message that the rank gets in a step. */
-static uint32_t arrival(
-	const struct collective *of, const struct algorithm *algorithm, uint32_t first, uint32_t rank, uint32_t step)
-{
-	const uint32_t n = of->ranks, from = algorithm->waiting == FOR_ALL_OF_A_HALF
-						     ? (rank + n - 1 - step) % n
-						     : algorithm->step(of, rank, step + 1).from;
-	return first + step * n + from;
-}
-
-/* For the list's last message, of this rank and step. */
-static int add_waits(struct flow_list *list, const struct collective *of, const struct algorithm *algorithm,
-	uint32_t first, uint32_t rank, uint32_t step)
-{
-	const uint32_t flow = list->count - 1, waits = waits_of(algorithm, of->ranks, step);
-	const uint32_t from = algorithm->waiting == FOR_THE_LAST ? step - waits : 0;
-	int error = 0;
-	for (uint32_t i = 0; i < waits && !error; i++)
-		error = flow_list_add_wait(list, flow, arrival(of, algorithm, first, rank, from + i), FLOW_ARRIVED);
-	return error;
-}
-
-int collective_add(struct flow_list *list, const struct collective *of)
-{
-	const struct algorithm *algorithm = find_algorithm(of);
-	const uint32_t first = list->count, steps = algorithm->steps(of->ranks);
-	int error = 0;
-	list->tells_arrivals = true;
-	for (uint32_t step = 0; step < steps; step++)
-		for (uint32_t rank = 0; rank < of->ranks && !error; rank++) {
-			const struct step now = algorithm->step(of, rank, step);
-			const bool waits = waits_of(algorithm, of->ranks, step) != 0;
-			error = flow_list_add(list, &(struct flow){ .src = rank,
-							    .dst = now.to,
-							    .bytes = now.bytes ? now.bytes : 1,
-							    .start = waits ? 0 : of->start,
-							    .traffic_class = of->traffic_class });
-			if (!error)
-				error = add_waits(list, of, algorithm, first, rank, step);
-		}
-	return error;
 }

@@ -1,4 +1,4 @@
-/* Collectives: the messages of which one is made, and which message waits for which (net/flows.h).
+/* Collectives: the messages of which one is made, and which message waits for which. collective_job.h sends them.
  *
  * Sizes are as nccl-tests counts them: S bytes are all that a rank has before an allreduce or a reduce-scatter, and all
  * that it has after an all-gather. A share is S / n; the first S mod n shares have one byte more. A message without
@@ -18,7 +18,9 @@
 #define NET_COLLECTIVES_H
 
 #include <stddef.h>
-#include "net/flows.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/time.h"
 
 struct collective {
 	const char *kind, *algorithm; /* an algorithm that is NULL or empty: the kind's first */
@@ -28,21 +30,43 @@ struct collective {
 	uint8_t traffic_class;
 };
 
+/* A rank's step: so many bytes to the rank `to`. */
+struct collective_step {
+	uint32_t to;
+	uint64_t bytes; /* not 0 */
+};
+
+/* The messages that a rank waits for before it sends: they carry the data that it passes on. */
+enum collective_waiting {
+	FOR_THE_LAST,      /* that of the step before */
+	FOR_ALL_BEFORE,    /* those of all steps before, at most 64: they may overtake each other */
+	FOR_ALL_OF_A_HALF, /* in the second half all of the first; in the first none */
+};
+
+struct collective_algorithm {
+	const char *name;
+	uint32_t (*steps)(uint32_t ranks);
+	struct collective_step (*step)(const struct collective *of, uint32_t rank, uint32_t step);
+	enum collective_waiting waiting;
+	bool is_by_powers_of_2;      /* of ranks */
+	double (*buffers)(double n); /* what a rank sends, in buffers of S bytes */
+};
+
 bool collective_is_kind(const char *kind);
+const char *collective_kind_name(const char *kind); /* the kind's own name, which is valid for ever */
+/* The kind's algorithm of this number, the default from 0; NULL: there is none. */
+const struct collective_algorithm *collective_algorithm(const char *kind, uint32_t number);
+/* NULL: there is no such algorithm of this kind. */
+const struct collective_algorithm *collective_find(const struct collective *collective);
 /* 0; -EINVAL and why: there is no such algorithm of this kind, it does not work for so many ranks, or it would have
- * more messages or waits than a run takes. */
+ * more messages than a run takes. */
 int collective_check(const struct collective *collective, char *why, unsigned why_size);
-/* After a check that passed: how many messages it has. */
-uint64_t collective_messages(const struct collective *collective);
-/* After a check that passed: -ENOMEM, and the list has some of its flows. */
-int collective_add(struct flow_list *list, const struct collective *collective);
+
 /* Its time on a network without contention is alphas * alpha + bytes / B: alpha is the one-way time of a message of one
  * byte, B the rate at which payload passes a rank's link. After a check that passed. */
 struct collective_law {
 	double alphas, bytes;
 };
 struct collective_law collective_law(const struct collective *collective);
-/* The name of a kind's algorithm of this number, the default's from 0; NULL: there is none. */
-const char *collective_algorithm(const char *kind, uint32_t number);
 
 #endif

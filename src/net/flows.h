@@ -54,7 +54,6 @@ struct flow_list {
 	uint32_t count, room;
 	struct flow_wait *waits; /* in any order */
 	uint32_t wait_count, wait_room;
-	bool tells_arrivals; /* all flows' arrivals are heard of, and not only those that a flow waits for */
 };
 
 int flow_list_add(struct flow_list *list, const struct flow *flow); /* without waits; -ENOMEM */

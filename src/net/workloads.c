@@ -4,7 +4,6 @@
 #include <string.h>
 #include "base/random.h"
 #include "net/chance.h"
-#include "net/collectives.h"
 #include "net/flow_text.h"
 #include "net/sizes.h"
 #include "net/why.h"
@@ -111,24 +110,6 @@ static int add_all_to_all(struct work *work)
 	return error;
 }
 
-static struct collective collective_of(const struct work *work)
-{
-	const struct workload *given = work->workload;
-	return (struct collective){ .kind = given->kind,
-		.algorithm = given->algorithm,
-		.ranks = work->endpoints,
-		.bytes = given->bytes,
-		.start = given->start,
-		.traffic_class = given->traffic_class };
-}
-
-static int add_collective(struct work *work)
-{
-	const struct collective collective = collective_of(work);
-	int error = collective_check(&collective, work->why, work->why_size);
-	return error ? error : collective_add(work->list, &collective);
-}
-
 /* ---- Poisson ----------------------------------------------------------------------------------------------------- */
 
 /* The mean time between two flows of a sender, in ps; 0: there is none. */
@@ -231,13 +212,6 @@ static void expect_all_to_all(struct work *work)
 	work->expected = (uint64_t)work->endpoints * (work->endpoints - 1);
 }
 
-static void expect_collective(struct work *work)
-{
-	const struct collective collective = collective_of(work);
-	if (!collective_check(&collective, work->why, work->why_size))
-		work->expected = collective_messages(&collective);
-}
-
 static void expect_poisson(struct work *work)
 {
 	with_sizes(work, expect_poisson_of);
@@ -254,10 +228,6 @@ static const struct kind {
 	{ "permutation", add_permutation, expect_permutation },
 	{ "all-to-all", add_all_to_all, expect_all_to_all },
 	{ "poisson", add_poisson, expect_poisson },
-	{ "allreduce", add_collective, expect_collective },
-	{ "all-gather", add_collective, expect_collective },
-	{ "reduce-scatter", add_collective, expect_collective },
-	{ "barrier", add_collective, expect_collective },
 };
 
 static const struct kind *find_kind(const char *name)
@@ -279,6 +249,19 @@ static int check(const struct work *work, uint32_t endpoints)
 		workload->spread > VB_HORIZON || workload->duration < 0 || workload->duration > VB_HORIZON)
 		return WRONG(work, "a start, spread or duration below 0 or above a day");
 	return 0;
+}
+
+bool workload_collective(const struct workload *workload, uint32_t endpoints, struct collective *collective)
+{
+	if (!collective_is_kind(workload->kind))
+		return false;
+	*collective = (struct collective){ .kind = workload->kind,
+		.algorithm = workload->algorithm,
+		.ranks = workload->endpoints ? workload->endpoints : endpoints,
+		.bytes = workload->bytes,
+		.start = workload->start,
+		.traffic_class = workload->traffic_class };
+	return true;
 }
 
 int workload_add(struct flow_list *list, const struct workload *workload, uint32_t endpoints, uint64_t seed, char *why,

@@ -5,10 +5,12 @@
  *   "permutation"  every endpoint sends to one other, and receives from one other
  *   "all-to-all"   every endpoint sends to all others: in round r to the one r further on
  *   "poisson"      flows between random endpoints, at random times, so that links have a load
- *   "allreduce", "all-gather", "reduce-scatter", "barrier": net/collectives.h */
+ *
+ * A workload may also be a collective, which is a job and no list: workload_collective. */
 #ifndef NET_WORKLOADS_H
 #define NET_WORKLOADS_H
 
+#include "net/collectives.h"
 #include "net/flows.h"
 
 struct workload {
@@ -28,6 +30,9 @@ struct workload {
 	char algorithm[24]; /* of a collective; empty: its first */
 	uint8_t traffic_class;
 };
+
+/* Whether it is a collective, and which: on a network of so many endpoints. */
+bool workload_collective(const struct workload *workload, uint32_t endpoints, struct collective *collective);
 
 int workload_add(struct flow_list *list, const struct workload *workload, uint32_t endpoints, uint64_t seed, char *why,
 	unsigned why_size);

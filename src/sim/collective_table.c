@@ -81,7 +81,7 @@ static int measure(const struct sim_options *options, double *alpha_us, double *
 			.ranks = network->endpoint_count };
 		const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
 		const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
-		*alpha_us = (double)job_completion(simulation) / VB_US / collective_law(&empty).alphas;
+		*alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
 		*bytes_per_us = bits / 8e6 * config->mtu / (config->mtu + overhead);
 	}
 	session_close(&session);

@@ -117,14 +117,16 @@ static void put_line(const char *name, const struct session *session)
 
 	printf("%-34s %-9s %10s %10s %10s %10s %7.2f %7.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8s%s\n", name,
 		report_end_name(result->end),
-		result->flows_done ? value_time_text(job_completion(&session->simulation), jct, sizeof(jct)) : "-",
-		value_time_text(all->p50, p50, sizeof(p50)), value_time_text(all->p95, p95, sizeof(p95)),
-		value_time_text(all->p99, p99, sizeof(p99)), all->slow50, all->slow99, result->drops, result->pauses,
-		result->marked_packets, value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
+		result->flows_done ? value_time_text(result->last_flow, jct, sizeof(jct)) : "-",
+		all->count ? value_time_text(all->p50, p50, sizeof(p50)) : "-",
+		all->count ? value_time_text(all->p95, p95, sizeof(p95)) : "-",
+		all->count ? value_time_text(all->p99, p99, sizeof(p99)) : "-", all->slow50, all->slow99, result->drops,
+		result->pauses, result->marked_packets,
+		value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
 		result->lossless_drops ? "  LOSSLESS DROPS" : "");
 	if (result->flows_failed)
-		printf("  %" PRIu32 " of %" PRIu32 " flows that ended FAILED\n", result->flows_failed,
-			result->flows_done);
+		printf("  %" PRIu64 " of %" PRIu64 " %s that ended FAILED\n", result->flows_failed, result->flows_done,
+			session->simulation.job_count ? "messages" : "flows");
 	for (unsigned i = 0; i < session->simulation.label_count; i++)
 		printf("  NOTE: %s\n", session->simulation.labels[i]);
 	fflush(stdout);

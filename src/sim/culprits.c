@@ -78,18 +78,26 @@ static void look_along(struct search *search, uint32_t from, uint32_t to)
 	}
 }
 
-static void find_all(struct search *search, uint32_t *culprits)
+static uint32_t find_one(struct search *search, uint32_t src, uint32_t dst)
+{
+	search->culprit = NETWORK_NONE;
+	search->is_cut_off = false;
+	look_along(search, src, dst);
+	look_along(search, dst, src);
+	return search->culprit;
+}
+
+static void find_all(struct search *search, uint32_t *culprits, uint32_t *failures)
 {
 	const struct simulation *simulation = search->simulation;
 	for (uint32_t i = 0; i < simulation->flows.count; i++) {
 		const struct flow *flow = &simulation->flows.flows[i];
-		search->culprit = NETWORK_NONE;
-		search->is_cut_off = false;
-		if (simulation->result.flows[i].error) {
-			look_along(search, flow->src, flow->dst);
-			look_along(search, flow->dst, flow->src);
-		}
-		culprits[i] = search->culprit;
+		const bool has_failed = simulation->result.flows[i].error;
+		culprits[i] = has_failed ? find_one(search, flow->src, flow->dst) : NETWORK_NONE;
+	}
+	for (uint32_t i = 0; i < simulation->result.failure_count; i++) {
+		const struct fabric_failure *its = &simulation->result.failures[i];
+		failures[i] = find_one(search, its->src, its->dst);
 	}
 }
 
@@ -104,10 +112,10 @@ int culprits_find(struct simulation *simulation)
 		.reached = calloc(network->switch_count + 1, sizeof(*search.reached)),
 		.stack = calloc(network->switch_count + 1, sizeof(*search.stack)),
 		.dead = calloc(network->link_count + 1, sizeof(*search.dead)) };
-	simulation->culprits = calloc(simulation->flows.count, sizeof(*simulation->culprits));
+	simulation->culprits = calloc(simulation->flows.count + 1, sizeof(*simulation->culprits));
 	const bool has_memory = routes && search.reached && search.stack && search.dead && simulation->culprits;
 	if (has_memory)
-		find_all(&search, simulation->culprits);
+		find_all(&search, simulation->culprits, simulation->failure_culprits);
 	free(search.reached);
 	free(search.stack);
 	free(search.dead);
@@ -115,11 +123,10 @@ int culprits_find(struct simulation *simulation)
 	return has_memory ? 0 : -ENOMEM;
 }
 
-const char *culprit_text(const struct simulation *simulation, uint32_t flow, char *text, size_t size)
+static const char *say(const struct simulation *simulation, uint32_t link, uint32_t why, char *text, size_t size)
 {
 	const struct network *network = &simulation->network;
-	const uint32_t link = simulation->culprits ? simulation->culprits[flow] : NETWORK_NONE;
-	const char *cause = vb_cause_text(simulation->result.flows[flow].cause);
+	const char *cause = vb_cause_text(why);
 	char name[64], since[32];
 
 	if (link == NETWORK_NONE) {
@@ -135,4 +142,16 @@ const char *culprit_text(const struct simulation *simulation, uint32_t flow, cha
 		snprintf(text, size, "%s; %s lost %" PRIu64 " packets and dropped %" PRIu64, cause, name, counts->lost,
 			counts->drops);
 	return text;
+}
+
+const char *culprit_text(const struct simulation *simulation, uint32_t flow, char *text, size_t size)
+{
+	const uint32_t link = simulation->culprits ? simulation->culprits[flow] : NETWORK_NONE;
+	return say(simulation, link, simulation->result.flows[flow].cause, text, size);
+}
+
+const char *failure_text(const struct simulation *simulation, uint32_t failure, char *text, size_t size)
+{
+	const uint32_t link = simulation->culprits ? simulation->failure_culprits[failure] : NETWORK_NONE;
+	return say(simulation, link, simulation->result.failures[failure].cause, text, size);
 }

@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include "sim/simulation.h"
 
-/* Fills in simulation->culprits, if flows failed. -ENOMEM. */
+/* Fills in simulation->culprits and failure_culprits, if flows failed. -ENOMEM. */
 int culprits_find(struct simulation *simulation);
 /* Why and where a failed flow failed. */
 const char *culprit_text(const struct simulation *simulation, uint32_t flow, char *text, size_t size);
+/* Likewise of a message among result.failures. */
+const char *failure_text(const struct simulation *simulation, uint32_t failure, char *text, size_t size);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "cc/cc.h"
 #include "sim/simulation.h"
+#include "sim/traffic.h"
 
 /* From max_rss_bytes of runs with one byte a flow, by differences. In bytes: */
 #define PROCESS_BYTES    2.8e6
@@ -17,11 +18,13 @@
 #define ROUTE_BYTES      3.0   /* of a switch, for each switch that has endpoints */
 #define ENDPOINT_BYTES   200.0
 #define ENGINE_BYTES     3600.0       /* more if it is an engine */
-#define FLOW_BYTES       210.0        /* in the list, with its result and ideal */
+#define FLOW_BYTES       82.0         /* in the list, with its result and ideal */
+#define LEFT_BYTES       33.0         /* that stay of an engine's connection when it is closed */
+#define IDEAL_BYTES      160.0        /* of a flow that is open, without engines */
 #define CONNECTION_BYTES 3800.0       /* both ends of an engine's connection, while it is open */
-#define ROUND_TRIP       (10 * VB_US) /* for which a connection is open beyond its packets */
+#define CLOSING          (50 * VB_US) /* for which a connection is open beyond its packets: closing.h, engine_connections.c */
 #define TELEMETRY_BYTES  1550.0       /* more if congestion control uses telemetry of switches */
-#define TCP_BYTES        340.0        /* of a flow, both ends */
+#define TCP_BYTES        480.0        /* of a flow that is open, both ends */
 #define WAITING_BYTES    33.0         /* a packet, of all that may wait at once: some never do */
 #define WINDOW_BYTES     1e6          /* under way, for a flow with congestion control */
 /* From the CPU time of the same runs and of examples. In nanoseconds: */
@@ -97,7 +100,7 @@ static vb_time end_of(const struct network *network, const struct flow *flow, vb
 
 	*out = busy_until(*out > flow->start ? *out : flow->start, bits, network->links[from].bits_per_second);
 	*in = busy_until(*in > flow->start ? *in : flow->start, bits, network->links[to].bits_per_second);
-	return (*out > *in ? *out : *in) + ROUND_TRIP;
+	return (*out > *in ? *out : *in) + CLOSING;
 }
 
 /* The largest number of these flows that are open at one moment, as ends sort after starts. A flow that waits for
@@ -129,13 +132,13 @@ static uint64_t most_open(const struct simulation *simulation, struct beginning 
 	return most;
 }
 
-/* Connections are opened at a flow's first packet and closed at its end; behind sockets all are open from the
- * beginning. While flows are not listed yet, the number is unknown. */
+/* Flows are open from their start to their end; behind sockets all connections are open from the beginning. While flows
+ * are not listed yet, the number is unknown. */
 static double open_at_once(const struct simulation *simulation, uint64_t flows)
 {
 	const struct flow_list *list = &simulation->flows;
 
-	if (simulation->scenario->endpoint != FABRIC_ENGINE || simulation->scenario->behind == BEHIND_SOCKETS)
+	if (simulation->scenario->behind == BEHIND_SOCKETS)
 		return (double)flows;
 	struct beginning *beginnings = calloc((size_t)list->count + 1, sizeof(*beginnings));
 	vb_time *ends = calloc((size_t)list->count + 1, sizeof(*ends));
@@ -151,14 +154,32 @@ static double open_at_once(const struct simulation *simulation, uint64_t flows)
 	return (double)most;
 }
 
+/* A rank has a connection to each other rank that it sends to, and for each two messages at most: the one that is sent,
+ * and one that waits to be forgotten. */
+static uint64_t open_at_once_of(const struct collective *of)
+{
+	const struct collective_algorithm *algorithm = collective_find(of);
+	uint64_t peers = 1, ranks = of->ranks;
+
+	if (!algorithm)
+		return 0;
+	if (algorithm->waiting == FOR_ALL_OF_A_HALF)
+		peers = ranks - 1;
+	else if (algorithm->waiting == FOR_ALL_BEFORE)
+		peers = algorithm->steps(of->ranks);
+	return peers * ranks;
+}
+
 void estimate_memory(const struct simulation *simulation, uint64_t flows, struct estimate *estimate)
 {
 	const struct scenario *scenario = simulation->scenario;
 	const struct network *network = &simulation->network;
-	double connection = scenario->endpoint == FABRIC_TCP ? TCP_BYTES : 0, endpoint = ENDPOINT_BYTES;
+	double connection = scenario->endpoint == FABRIC_TCP ? TCP_BYTES : IDEAL_BYTES, endpoint = ENDPOINT_BYTES;
+	double flow = FLOW_BYTES;
 
 	if (scenario->endpoint == FABRIC_ENGINE) {
 		connection = CONNECTION_BYTES;
+		flow += LEFT_BYTES;
 		endpoint += ENGINE_BYTES;
 		if (scenario->cc.algorithm->goes_by == VB_CC_BY_TELEMETRY)
 			connection += TELEMETRY_BYTES;
@@ -167,7 +188,10 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 	estimate->network_bytes =
 		(uint64_t)(PROCESS_BYTES + endpoint * network->endpoint_count + ROUTE_BYTES * route_count(network) +
 			   (LINK_BYTES + (has_ports(network) ? PORT_BYTES : 0)) * network->link_count);
-	estimate->flow_bytes = (uint64_t)(FLOW_BYTES * (double)flows + connection * open_at_once(simulation, flows));
+	double open = 0;
+	for (uint32_t i = 0; i < simulation->job_count; i++)
+		open += (double)open_at_once_of(&simulation->collectives[i].of);
+	estimate->flow_bytes = (uint64_t)(flow * (double)flows + connection * (open_at_once(simulation, flows) + open));
 }
 
 /* ---- Packets ----------------------------------------------------------------------------------------------------- */
@@ -221,17 +245,19 @@ static uint32_t links_between(
 static double mean_links(const struct simulation *simulation)
 {
 	const struct network *network = &simulation->network;
-	const struct flow_list *list = &simulation->flows;
+	const uint64_t flows = traffic_flows(simulation);
 	uint32_t *distance = calloc(network->switch_count + 1, sizeof(*distance));
 	uint32_t *queue = calloc(network->switch_count + 1, sizeof(*queue));
-	uint32_t samples = list->count < SAMPLED_FLOWS ? list->count : SAMPLED_FLOWS;
+	uint64_t samples = flows < SAMPLED_FLOWS ? flows : SAMPLED_FLOWS;
 	double sum = 0;
 
-	for (uint32_t i = 0; distance && queue && i < samples; i++)
-		sum += links_between(network, &list->flows[(uint64_t)i * list->count / samples], distance, queue);
+	for (uint64_t i = 0; distance && queue && i < samples; i++) {
+		const struct flow flow = traffic_flow(simulation, i * flows / samples);
+		sum += links_between(network, &flow, distance, queue);
+	}
 	free(distance);
 	free(queue);
-	return samples && sum > 0 ? sum / samples : 1;
+	return samples && sum > 0 ? sum / (double)samples : 1;
 }
 
 /* Packets that all NICs can send by the limit of virtual time. */
@@ -265,17 +291,11 @@ static double cache_factor(double bytes)
 void estimate_run(const struct simulation *simulation, struct estimate *estimate)
 {
 	const struct fabric_config *config = &simulation->config;
-	const struct flow_list *list = &simulation->flows;
-	const uint32_t every = config->ack_every ? config->ack_every : 16; /* 0: as sockets do, by bytes */
-	double packets = 0, acks = 0, flows = (double)list->count;
+	const struct traffic traffic = traffic_of(simulation);
+	double packets = traffic.packets, acks = traffic.acks, flows = traffic.messages;
 
-	estimate_memory(simulation, list->count, estimate);
-	for (uint32_t i = 0; i < list->count; i++) {
-		uint64_t its = (list->flows[i].bytes + config->mtu - 1) / config->mtu;
-		estimate->payload_bytes += (double)list->flows[i].bytes;
-		packets += (double)its;
-		acks += (double)((its + every - 1) / every);
-	}
+	estimate_memory(simulation, simulation->flows.count, estimate);
+	estimate->payload_bytes = traffic.bytes;
 	double sent = least(packets, packets_by_limit(simulation)),
 	       waiting = least(sent, buffer_bytes(&simulation->network) / config->mtu);
 	if (config->endpoint == FABRIC_TCP ||
@@ -321,7 +341,10 @@ static void flows_key(const struct simulation *simulation, char *text, size_t si
 	snprintf(text, size, "the list of flows");
 	for (uint32_t i = 0; i < scenario->workload_count; i++) {
 		struct workload workload = simulation_workload(simulation, i);
-		uint64_t flows = workload_flows(&workload, simulation->network.endpoint_count);
+		struct collective collective;
+		uint64_t flows = workload_collective(&workload, simulation->network.endpoint_count, &collective)
+					 ? open_at_once_of(&collective)
+					 : workload_flows(&workload, simulation->network.endpoint_count);
 		for (size_t k = 0; flows > most && k < sizeof(keys) / sizeof(keys[0]); k++)
 			if (strcmp(workload.kind, keys[k].kind) == 0)
 				snprintf(text, size, "workload.%" PRIu32 ".%s", i, keys[k].key);

@@ -1,5 +1,6 @@
 /* Why PAUSE did or did not fire. */
 #include "sim/explain.h"
+#include "sim/traffic.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -186,8 +187,9 @@ static const char *why_off(const struct simulation *simulation)
 		return "flow-control is drops: packets without room are dropped, and no sender is paused";
 	if (profile->flow_control == FLOW_CREDITS)
 		return "flow-control is credits: nothing is sent without room, and no sender is paused";
-	for (uint32_t i = 0; i < simulation->flows.count; i++)
-		is_any |= profile->classes[simulation->flows.flows[i].traffic_class].is_lossless;
+	const uint8_t classes = traffic_of(simulation).classes;
+	for (uint32_t class = 0; class < FABRIC_CLASSES; class ++)
+		is_any |= classes >> class & 1 && profile->classes[class].is_lossless;
 	if (!is_any)
 		return "the flows' class is not lossless: packets without room are dropped";
 	for (uint32_t class = 0; class < profile->class_count; class ++)

@@ -4,36 +4,27 @@
 #include <string.h>
 #include "net/collectives.h"
 
-vb_time job_completion(const struct simulation *simulation)
-{
-	const struct fabric_result *result = &simulation->result;
-	return simulation->flows.tells_arrivals ? result->last_arrival : result->last_flow;
-}
-
 bool job_bandwidth(const struct simulation *simulation, struct job_bandwidth *bandwidth)
 {
-	const struct scenario *scenario = simulation->scenario;
 	const struct fabric_result *result = &simulation->result;
 
-	if (!simulation->flows.tells_arrivals || scenario->workload_count != 1 || result->end != FABRIC_DONE ||
-		result->flows_failed)
+	if (simulation->job_count != 1 || simulation->flows.count || result->end != FABRIC_DONE || result->flows_failed)
 		return false;
-	const struct workload *workload = &scenario->workloads[0].workload;
-	if (!collective_is_kind(workload->kind) || strcmp(workload->kind, "barrier") == 0)
+	const struct collective *of = &simulation->collectives[0].of;
+	if (strcmp(of->kind, "barrier") == 0)
 		return false;
-	const uint32_t ranks = workload->endpoints ? workload->endpoints : simulation->network.endpoint_count;
-	const vb_time time = job_completion(simulation) - workload->start;
+	const vb_time time = result->last_flow - of->start;
 	/* busbw counts what a ring sends, whatever the algorithm: nccl-tests' PERFORMANCE.md. */
 	const struct collective ring = {
-		.kind = workload->kind, .algorithm = "ring", .ranks = ranks, .bytes = workload->bytes
+		.kind = of->kind, .algorithm = "ring", .ranks = of->ranks, .bytes = of->bytes
 	};
 	const double gb_s = VB_S / 1e9 / (double)time; /* of a byte */
-	*bandwidth = (struct job_bandwidth){ .kind = workload->kind,
-		.algorithm = *workload->algorithm ? workload->algorithm : collective_algorithm(workload->kind, 0),
-		.ranks = ranks,
-		.bytes = workload->bytes,
+	*bandwidth = (struct job_bandwidth){ .kind = of->kind,
+		.algorithm = of->algorithm,
+		.ranks = of->ranks,
+		.bytes = of->bytes,
 		.time = time,
-		.algbw = (double)workload->bytes * gb_s,
+		.algbw = (double)of->bytes * gb_s,
 		.busbw = collective_law(&ring).bytes * gb_s };
 	return true;
 }

@@ -1,11 +1,8 @@
-/* The job as a whole: when it was done, and what a collective moved meanwhile. */
+/* What a collective moved in its time. */
 #ifndef SIM_JOB_H
 #define SIM_JOB_H
 
 #include "sim/simulation.h"
-
-/* When the last flow ended; with collectives, when the last byte arrived, for nobody waits for its acknowledgement. */
-vb_time job_completion(const struct simulation *simulation);
 
 /* Of a run whose one workload is a collective that moves bytes. As nccl-tests has it, GB are 10^9 bytes: algbw is S
  * over the time, busbw what each rank's link carried if it carried no byte twice. */

@@ -6,6 +6,7 @@
 #include "sim/culprits.h"
 #include "sim/job.h"
 #include "sim/link_name.h"
+#include "sim/traffic.h"
 
 enum { FAILURES_TOLD = 8 };
 
@@ -19,6 +20,7 @@ const char *report_end_name(enum fabric_end end)
 		[FABRIC_IDLE] = "idle",
 		[FABRIC_STOPPED] = "stopped",
 		[FABRIC_MEMORY] = "memory",
+		[FABRIC_NUMBERS] = "numbers",
 	};
 	return names[end];
 }
@@ -37,22 +39,21 @@ static void put_head(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
 	char rate[32], bytes[32];
-	uint64_t payload = 0;
+	const struct traffic traffic = traffic_of(simulation);
+	const char *what = simulation->job_count ? "message" : "flow";
 
-	for (uint32_t i = 0; i < simulation->flows.count; i++)
-		payload += simulation->flows.flows[i].bytes;
 	if (*scenario->name)
 		fprintf(out, "%s\n", scenario->name);
 	fprintf(out,
-		"%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %" PRIu32 " flow%s, %s; MTU %" PRIu32
+		"%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %.0f %s%s, %s; MTU %" PRIu32
 		", cc %s%s%s, seed %" PRIu64 "\n",
 		*scenario->topology_file ? "network" : scenario->topology.kind, simulation->network.endpoint_count,
 		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate,
 			sizeof(rate)),
-		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es",
-		simulation->flows.count, simulation->flows.count == 1 ? "" : "s",
-		value_bytes_text(payload, bytes, sizeof(bytes)), scenario->mtu, simulation_control(simulation),
-		*scenario->variant ? ", variant " : "", scenario->variant, scenario->seed);
+		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es", traffic.messages,
+		what, traffic.messages == 1 ? "" : "s", value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)),
+		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "",
+		scenario->variant, scenario->seed);
 	for (unsigned i = 0; i < simulation->label_count; i++)
 		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
 }
@@ -71,10 +72,10 @@ static void put_cycle(FILE *out, const struct simulation *simulation)
 /* The first few failures, each with its reason. */
 static void put_failures(FILE *out, const struct simulation *simulation)
 {
-	uint32_t told = 0;
+	uint64_t told = 0;
 	char why[200];
 
-	for (uint32_t i = 0; i < simulation->flows.count && told < FAILURES_TOLD; i++) {
+	for (uint32_t i = 0; i < simulation->flows.count && told < FAILURES_TOLD && !simulation->job_count; i++) {
 		const struct flow *flow = &simulation->flows.flows[i];
 		if (!simulation->result.flows[i].error)
 			continue;
@@ -82,9 +83,15 @@ static void put_failures(FILE *out, const struct simulation *simulation)
 			flow->dst, culprit_text(simulation, i, why, sizeof(why)));
 		told++;
 	}
+	for (uint32_t i = 0; i < simulation->result.failure_count && simulation->job_count; i++) {
+		const struct fabric_failure *its = &simulation->result.failures[i];
+		fprintf(out, "  a message from endpoint %" PRIu32 " to endpoint %" PRIu32 ": %s\n", its->src, its->dst,
+			failure_text(simulation, i, why, sizeof(why)));
+		told++;
+	}
 	if (simulation->result.flows_failed > told)
-		fprintf(out, "  and %" PRIu32 " more; --csv and --json have all\n",
-			simulation->result.flows_failed - told);
+		fprintf(out, "  and %" PRIu64 " more%s\n", simulation->result.flows_failed - told,
+			simulation->job_count ? "" : "; --csv and --json have all");
 }
 
 static void put_job(FILE *out, const struct simulation *simulation)
@@ -102,22 +109,23 @@ static void put_end(FILE *out, const struct simulation *simulation)
 {
 	const struct fabric_result *result = &simulation->result;
 	char ended[32], last[32];
-	uint32_t open = simulation->flows.count - result->flows_done;
+	uint64_t open = result->operations - result->flows_done;
+	const char *what = simulation->job_count ? "message" : "flow";
 
 	fprintf(out, "\nended: %s", fabric_end_text(result->end));
 	if (result->end != FABRIC_DONE)
 		fprintf(out, ", at %s", value_time_text(result->ended_at, ended, sizeof(ended)));
 	if (result->flows_done)
-		fprintf(out, "; the last flow at %s\n", value_time_text(result->last_flow, last, sizeof(last)));
+		fprintf(out, "; the last %s at %s\n", what, value_time_text(result->last_flow, last, sizeof(last)));
 	else
-		fprintf(out, "; no flow has ended\n");
+		fprintf(out, "; no %s has ended\n", what);
 	put_job(out, simulation);
 	put_cycle(out, simulation);
 	if (open)
-		fprintf(out, "%" PRIu32 " flows are open\n", open);
+		fprintf(out, "%" PRIu64 " %ss are open\n", open, what);
 	if (result->flows_failed) {
-		fprintf(out, "%" PRIu32 " of %" PRIu32 " flows that ended FAILED\n", result->flows_failed,
-			result->flows_done);
+		fprintf(out, "%" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed,
+			result->flows_done, what);
 		put_failures(out, simulation);
 	}
 }
@@ -195,7 +203,8 @@ void report_text(FILE *out, const struct simulation *simulation, const struct su
 {
 	put_head(out, simulation);
 	put_end(out, simulation);
-	put_table(out, summary);
+	if (simulation->flows.count)
+		put_table(out, summary);
 	put_links(out, simulation, summary);
 	put_counts(out, &simulation->result);
 	put_cost(out, &simulation->result);
@@ -206,6 +215,18 @@ static void put_note(FILE *out, const struct simulation *simulation)
 	for (unsigned i = 0; i < simulation->label_count; i++)
 		fprintf(out, "%s%s", i ? "; " : "\"", simulation->labels[i]);
 	fputs(simulation->label_count ? "\"\n" : "\n", out);
+}
+
+/* A message's ideal is not computed: it has none of its own, for it waits for others. */
+static void put_messages(FILE *out, const struct simulation *simulation)
+{
+	for (uint64_t i = 0; i < simulation->result.message_count; i++) {
+		const struct fabric_message *its = &simulation->result.messages[i];
+		fprintf(out, "%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",,,", its->src, its->dst,
+			its->bytes, its->start, its->error ? -1 : its->end - its->start);
+		fprintf(out, its->error ? "\"%s\"," : "%s,", its->error ? vb_cause_text(its->cause) : "");
+		put_note(out, simulation);
+	}
 }
 
 void report_csv(FILE *out, const struct simulation *simulation)
@@ -224,4 +245,5 @@ void report_csv(FILE *out, const struct simulation *simulation)
 			result->error ? culprit_text(simulation, i, why, sizeof(why)) : "");
 		put_note(out, simulation);
 	}
+	put_messages(out, simulation);
 }

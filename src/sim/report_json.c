@@ -187,6 +187,7 @@ static void put_estimate(struct object *object, const struct estimate *estimate)
 
 static void put_counts(struct object *object, const struct fabric_result *result)
 {
+	integer(object, "operations", result->operations);
 	integer(object, "flows_done", result->flows_done);
 	integer(object, "flows_failed", result->flows_failed);
 	integer(object, "payload_bytes", result->payload_bytes);
@@ -231,7 +232,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	string(&object, "end_text", fabric_end_text(result->end));
 	integer(&object, "ended_at_ps", (uint64_t)result->ended_at);
 	if (result->flows_done) {
-		integer(&object, "jct_ps", (uint64_t)job_completion(simulation));
+		integer(&object, "jct_ps", (uint64_t)result->last_flow);
 	} else {
 		field(&object, "jct_ps");
 		fputs("null", out);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sim/variants.h"
+#include "sim/traffic.h"
 
 #define LONG_S 60.0 /* runs that take longer are announced with their time */
 
@@ -109,15 +110,6 @@ static void on_packet(void *user, const struct fabric_capture *seen)
 	capture_packet(session->capture, seen);
 }
 
-static uint64_t data_packets(const struct simulation *simulation)
-{
-	uint64_t packets = 0;
-
-	for (uint32_t i = 0; i < simulation->flows.count; i++)
-		packets += (simulation->flows.flows[i].bytes + simulation->config.mtu - 1) / simulation->config.mtu;
-	return packets;
-}
-
 int session_run(struct session *session, const struct sim_options *options)
 {
 	struct fabric_config *config = &session->simulation.config;
@@ -125,8 +117,10 @@ int session_run(struct session *session, const struct sim_options *options)
 
 	session->progress = (struct progress){ .every_s = options->progress_s,
 		.is_terminal = options->is_terminal,
+		.are_flows = session->simulation.job_count == 0,
 		.limit = session->scenario->limit,
-		.packets = data_packets(&session->simulation) };
+		.packets = (uint64_t)traffic_of(&session->simulation).packets };
+	config->tells_messages = options->csv != NULL;
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;

@@ -78,17 +78,45 @@ struct workload simulation_workload(const struct simulation *simulation, uint32_
 	return workload;
 }
 
+static int add_collective(struct simulation *simulation, const struct collective *given, char *why, size_t size)
+{
+	const uint32_t number = simulation->job_count;
+	struct collective_job *added = &simulation->collectives[number];
+	struct collective of = *given;
+
+	if (of.ranks > simulation->network.endpoint_count || of.ranks < 2) {
+		snprintf(why, size, "a workload of %" PRIu32 " endpoints in a network of %" PRIu32, of.ranks,
+			simulation->network.endpoint_count);
+		return -EINVAL;
+	}
+	/* The names outlive this function: the scenario's own, and the table's. */
+	of.kind = collective_kind_name(given->kind);
+	int rc = collective_check(&of, why, (unsigned)size);
+	if (rc)
+		return rc;
+	of.algorithm = collective_find(&of)->name;
+	rc = collective_job_open(added, &of);
+	if (!rc)
+		simulation->jobs[simulation->job_count++] = &added->job;
+	return rc;
+}
+
 static int add_workloads(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
 	uint32_t endpoints = simulation->network.endpoint_count;
-	int rc = 0;
+	simulation->collectives = calloc(scenario->workload_count + 1, sizeof(*simulation->collectives));
+	simulation->jobs = calloc(scenario->workload_count + 1, sizeof(struct job *));
+	int rc = simulation->collectives && simulation->jobs ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !rc && i < scenario->workload_count; i++) {
 		const struct scenario_workload *given = &scenario->workloads[i];
 		struct workload workload = simulation_workload(simulation, i);
+		struct collective collective;
 		if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
+		else if (workload_collective(&workload, endpoints, &collective))
+			rc = add_collective(simulation, &collective, why, size);
 		else if (*workload.kind)
 			rc = workload_add(
 				&simulation->flows, &workload, endpoints, scenario->seed + i, why, (unsigned)size);
@@ -126,7 +154,7 @@ static int make_flows(struct simulation *simulation, const char *flow_file, char
 	if (!rc)
 		rc = flow_file ? flow_list_read(&simulation->flows, flow_file, endpoints, why, (unsigned)size)
 			       : add_workloads(simulation, why, size);
-	if (!rc && simulation->flows.count == 0) {
+	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0) {
 		snprintf(why, size, "%s%s", flow_file ? flow_file : "",
 			flow_file ? ": nothing is sent" : "nothing is sent: the scenario needs a workload, or --flows");
 		rc = -EINVAL;
@@ -255,6 +283,8 @@ static void configure(struct simulation *simulation)
 	simulation->config = (struct fabric_config){
 		.network = &simulation->network,
 		.flows = &simulation->flows,
+		.jobs = simulation->jobs,
+		.job_count = simulation->job_count,
 		.seed = scenario->seed,
 		.threads = scenario->threads,
 		.endpoint = scenario->endpoint,
@@ -321,6 +351,10 @@ int simulation_run(struct simulation *simulation, char *why, size_t size)
 void simulation_free(struct simulation *simulation)
 {
 	fabric_result_free(&simulation->result);
+	for (uint32_t i = 0; i < simulation->job_count; i++)
+		collective_job_close(&simulation->collectives[i]);
+	free(simulation->collectives);
+	free(simulation->jobs);
 	flow_list_free(&simulation->flows);
 	network_free(&simulation->network);
 	free(simulation->captured);

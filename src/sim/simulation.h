@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "fabric/fabric.h"
+#include "net/collective_job.h"
 #include "net/workloads.h"
 #include "sim/estimate.h"
 #include "sim/scenario.h"
@@ -16,6 +17,9 @@ struct simulation {
 	const struct scenario *scenario; /* borrowed */
 	struct network network;
 	struct flow_list flows;
+	struct collective_job *collectives; /* by job */
+	struct job **jobs;
+	uint32_t job_count;
 	uint32_t *captured;
 	uint32_t captured_count;
 	struct vb_cc_config cc;
@@ -23,6 +27,7 @@ struct simulation {
 	struct fabric_result result;
 	vb_time *ideals;    /* of each flow, alone on the network (ideal.h) */
 	uint32_t *culprits; /* for each flow, the link that it failed at (culprits.h); NULL: none failed */
+	uint32_t failure_culprits[FABRIC_FAILURES]; /* likewise of result.failures */
 	/* Remarks to read before the figures. */
 	const char *labels[SIMULATION_LABELS];
 	unsigned label_count;

@@ -2,6 +2,7 @@
  * itself also if they have no effect. */
 #include "sim/warnings.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "sim/idle_keys.h"
 #include "sim/link_name.h"
 #include "sim/simulation.h"
+#include "sim/traffic.h"
 
 struct looking {
 	struct simulation *simulation;
@@ -41,15 +43,6 @@ static bool is_new(struct looking *looking, enum kind kind, uint32_t class)
 
 	looking->kinds |= bit;
 	return is;
-}
-
-static uint8_t classes_sent(const struct flow_list *flows)
-{
-	uint8_t classes = 0;
-
-	for (uint32_t i = 0; i < flows->count; i++)
-		classes |= (uint8_t)(1u << flows->flows[i].traffic_class);
-	return classes;
 }
 
 static bool is_sent(const struct looking *looking, uint32_t class)
@@ -212,14 +205,16 @@ static bool marks_are_made(const struct looking *looking)
 /* Endpoints that are linked to each other have no switch to tell them anything. */
 static void look_for_switches(struct looking *looking)
 {
-	for (uint32_t i = 0; i < looking->simulation->flows.count; i++) {
-		const struct flow *flow = &looking->simulation->flows.flows[i];
-		if (network_is_switch(looking->network->links[looking->network->endpoints[flow->src].link].to))
+	const uint64_t flows = traffic_flows(looking->simulation);
+
+	for (uint64_t i = 0; i < flows; i++) {
+		const struct flow flow = traffic_flow(looking->simulation, i);
+		if (network_is_switch(looking->network->links[looking->network->endpoints[flow.src].link].to))
 			continue;
 		warn(looking,
 			"transport.cc %s needs telemetry of switches, and between endpoints %u and %u there is none: "
 			"they keep sending as they begin",
-			looking->config->cc.algorithm->name, flow->src, flow->dst);
+			looking->config->cc.algorithm->name, flow.src, flow.dst);
 		return;
 	}
 }
@@ -237,20 +232,20 @@ static const char *path_parameter(const struct vb_cc_algorithm *cc)
 static void look_at_round_trips(struct looking *looking)
 {
 	const struct fabric_config *config = looking->config;
-	const struct flow_list *flows = &looking->simulation->flows;
+	const uint64_t flows = traffic_flows(looking->simulation);
 	const struct vb_cc_algorithm *cc = config->cc.algorithm;
 	const uint64_t supposed = cc->supposes ? cc->supposes(config->cc.parameters) : 0;
-	const struct flow *longest = NULL;
+	struct flow longest = { 0 };
 	vb_time most = 0;
-	uint32_t count = 0;
+	uint64_t count = 0;
 	char is[32], takes[32];
 
 	if (supposed == 0 || round_trips_are_wanted(config))
 		return;
 	struct routes *routes = routes_make(looking->network);
-	for (uint32_t i = 0; routes && i < flows->count; i++) {
-		const struct flow *flow = &flows->flows[i];
-		const vb_time trip = round_trip_time(config, routes, flow->src, flow->dst);
+	for (uint64_t i = 0; routes && i < flows; i++) {
+		const struct flow flow = traffic_flow(looking->simulation, i);
+		const vb_time trip = round_trip_time(config, routes, flow.src, flow.dst);
 		count += supposed < (uint64_t)trip / 50 * 49;
 		if (trip <= most)
 			continue;
@@ -262,10 +257,11 @@ static void look_at_round_trips(struct looking *looking)
 		return;
 	warn(looking,
 		"transport.cc %s assumes a round trip of %s (%s), and from endpoint %u to endpoint %u it takes %s "
-		"without queueing: %u of %u flows have longer paths than assumed, and stay below their links' rate. "
+		"without queueing: %" PRIu64 " of %" PRIu64
+		" flows have longer paths than assumed, and stay below their links' rate. "
 		"Set %s=path",
-		cc->name, value_time_text((vb_time)supposed, is, sizeof(is)), path_parameter(cc), longest->src,
-		longest->dst, value_time_text(most, takes, sizeof(takes)), count, flows->count, path_parameter(cc));
+		cc->name, value_time_text((vb_time)supposed, is, sizeof(is)), path_parameter(cc), longest.src,
+		longest.dst, value_time_text(most, takes, sizeof(takes)), count, flows, path_parameter(cc));
 }
 
 static void look_at_transport(struct looking *looking)
@@ -403,7 +399,7 @@ static bool marks_matter(const struct simulation *simulation)
 void warnings_find(struct simulation *simulation)
 {
 	struct looking looking = { simulation, &simulation->network, &simulation->config,
-		classes_sent(&simulation->flows), 0 };
+		traffic_of(simulation).classes, 0 };
 
 	look_at_classes(&looking);
 	look_at_headroom(&looking);

@@ -17,7 +17,7 @@ static bool close_flow(struct fabric *fabric, uint32_t flow)
 
 static const struct endpoint_kind kind = { .close_flow = close_flow };
 static struct shard shards[2];
-static struct flow_state flows[FLOWS];
+static struct endpoint endpoints[1];
 static struct fabric fabric;
 
 static int setup(void **state)
@@ -25,12 +25,22 @@ static int setup(void **state)
 	memset(is_closed, 0, sizeof(is_closed));
 	has_more_to_say = false;
 	fabric = (struct fabric){
-		.kind = &kind, .shards = shards, .shard_count = 2, .flows = flows, .first_closing = FLOW_NONE
+		.kind = &kind, .shards = shards, .shard_count = 2, .endpoints = endpoints, .first_closing = FLOW_NONE
 	};
 	for (unsigned i = 0; i < 2; i++)
 		shards[i] = (struct shard){
 			.fabric = &fabric, .first_ended = FLOW_NONE, .free_packet = NO_PACKET, .free_long = NO_PACKET
 		};
+	shards[0].flows = pool_empty_list();
+	pool_open(&fabric.flows, flow_stride(0));
+	for (uint32_t i = 0; i < FLOWS; i++)
+		assert_int_equal(pool_take(&fabric.flows, &shards[0].flows), i);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	pool_close(&fabric.flows);
 	return 0;
 }
 
@@ -58,6 +68,7 @@ static void flow__is_closed_when_what_left_before_its_end_is_gone(void **state)
 	take_one(before);
 	closing_advance(&fabric);
 	assert_true(is_closed[2]);
+	assert_int_equal(pool_take(&fabric.flows, &shards[0].flows), 2); /* its record is used again */
 }
 
 static void flow__that_ends_meanwhile_waits_for_the_next_generation(void **state)
@@ -94,9 +105,10 @@ static void flow__with_something_to_say_is_asked_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(flow__is_closed_when_what_left_before_its_end_is_gone, setup),
-		cmocka_unit_test_setup(flow__that_ends_meanwhile_waits_for_the_next_generation, setup),
-		cmocka_unit_test_setup(flow__with_something_to_say_is_asked_again, setup),
+		cmocka_unit_test_setup_teardown(flow__is_closed_when_what_left_before_its_end_is_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			flow__that_ends_meanwhile_waits_for_the_next_generation, setup, teardown),
+		cmocka_unit_test_setup_teardown(flow__with_something_to_say_is_asked_again, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

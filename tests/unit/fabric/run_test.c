@@ -265,7 +265,7 @@ static void cnps__are_as_often_and_for_whom_they_are_said_to_be(void **state)
 static bool stop(void *user, const struct fabric_progress *progress)
 {
 	unsigned *told = user;
-	assert_true(progress->flows == 1 && progress->flows_done == 0 && progress->events > 0);
+	assert_true(progress->operations == 1 && progress->operations_done == 0 && progress->events > 0);
 	++*told;
 	return false;
 }

@@ -38,18 +38,21 @@ static struct fabric_config config_tcp(enum fabric_tcp_control control)
 
 /* A run that is looked into. */
 static struct fabric fabric;
+static struct flow_result results[64];
 
+/* Its flows begin at 0: their records have their numbers. */
 static void begin(const struct fabric_config *config)
 {
 	char why[200] = "";
 	fabric = (struct fabric){ .config = config, .day_shift = 8 };
-	if (fabric_begin(&fabric, why, sizeof(why)))
+	assert_true(config->flows->count <= sizeof(results) / sizeof(results[0]));
+	if (fabric_begin(&fabric, results, why, sizeof(why)))
 		fail_msg("%s", why);
 }
 
 static const struct tcp_sender *sender_of(uint32_t flow)
 {
-	return &fabric.tcp->senders[flow];
+	return tcp_sender_of(&fabric, flow);
 }
 
 /* The segments that are under way, on average, of one flow that loses data, and no acks, on its first link: of as many

@@ -2,40 +2,74 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "net/collectives.h"
+#include "net/collective_job.h"
 #include "../unit.h"
 
 enum { MOST_RANKS = 16 };
 
-static struct flow_list list;
+struct sent {
+	struct message is;
+	uint32_t carries; /* ranks whose contribution its sender knew of */
+};
+
+/* What a collective's job sends when each message arrives after the ones before it, or before them. */
+static struct sent sent[4096];
+static uint32_t sent_count, knows[MOST_RANKS];
+static struct collective_job job;
+
+static void note(struct job_sink *sink, const struct message *message)
+{
+	assert_true(sent_count < sizeof(sent) / sizeof(sent[0]));
+	sent[sent_count++] = (struct sent){ *message, knows[message->src] };
+}
+
+static struct job_sink sink = { .send = note };
 
 static int teardown(void **state)
 {
-	flow_list_free(&list);
+	collective_job_close(&job);
 	return 0;
 }
 
-static void add(const char *kind, const char *algorithm, uint32_t ranks, uint64_t bytes)
+/* Messages arrive in the order in which they are sent, or the newest first, and then at the sender's next call. */
+static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64_t bytes, bool newest_first)
 {
+	static bool has_arrived[sizeof(sent) / sizeof(sent[0])];
 	char why[200] = "";
 	const struct collective collective = {
 		.kind = kind, .algorithm = algorithm, .ranks = ranks, .bytes = bytes, .start = 5
 	};
-	flow_list_free(&list);
+	collective_job_close(&job);
 	assert_int_equal(collective_check(&collective, why, sizeof(why)), 0);
-	assert_int_equal(collective_add(&list, &collective), 0);
-	assert_int_equal(list.count, collective_messages(&collective));
-	assert_int_equal(flow_list_check(&list, ranks, why, sizeof(why)), 0);
-	uint32_t stuck;
-	assert_int_equal(flow_list_find_stuck(&list, &stuck), 0);
-	assert_int_equal(stuck, FLOW_NONE);
+	assert_int_equal(collective_job_open(&job, &collective), 0);
+	sent_count = 0;
+	memset(has_arrived, 0, sizeof(has_arrived));
+	for (uint32_t rank = 0; rank < ranks; rank++)
+		knows[rank] = 1u << rank;
+	for (uint32_t rank = 0; rank < ranks; rank++)
+		job.job.kind->begin(&job.job, rank, &sink);
+	for (uint32_t arrived = 0; arrived < sent_count; arrived++) {
+		uint32_t next = newest_first ? sent_count - 1 : 0;
+		while (has_arrived[next])
+			next += newest_first ? -1u : 1;
+		has_arrived[next] = true;
+		knows[sent[next].is.dst] |= sent[next].carries;
+		assert_true(sent[next].is.tells_arrival);
+		job.job.kind->arrived(&job.job, sent[next].is.dst, sent[next].is.tag, 100, &sink);
+	}
+	assert_int_equal(sent_count, job.job.operations);
+}
+
+static void add(const char *kind, const char *algorithm, uint32_t ranks, uint64_t bytes)
+{
+	play(kind, algorithm, ranks, bytes, false);
 }
 
 static uint64_t sent_by(uint32_t rank)
 {
 	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < list.count; i++)
-		bytes += list.flows[i].src == rank ? list.flows[i].bytes : 0;
+	for (uint32_t i = 0; i < sent_count; i++)
+		bytes += sent[i].is.src == rank ? sent[i].is.bytes : 0;
 	return bytes;
 }
 
@@ -65,35 +99,31 @@ static void bytes__are_the_algorithms(void **state)
 	}
 }
 
-/* A message carries all that its sender knew when it began: of each rank whose messages it had heard of, what those
- * knew. In the end every rank must know of every rank. */
-static void waits__carry_every_rank_to_every_rank(void **state)
+/* A message carries all that its sender knew when it began. In the end every rank must know of every rank, in whatever
+ * order messages arrive. */
+static void messages__carry_every_rank_to_every_rank(void **state)
 {
 	static const char *const kinds[] = { "allreduce", "all-gather", "reduce-scatter", "barrier" };
-	const char *name;
+	const struct collective_algorithm *is;
 	for (unsigned k = 0; k < 4; k++)
-		for (uint32_t i = 0; (name = collective_algorithm(kinds[k], i)); i++)
-			for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks += strcmp(name, "ring") == 0 ? 1 : ranks) {
-				add(kinds[k], name, ranks, 64);
-				uint32_t *carried = calloc(list.count, sizeof(*carried)), knows[MOST_RANKS];
-				assert_non_null(carried);
-				for (uint32_t flow = 0; flow < list.count; flow++)
-					carried[flow] = 1u << list.flows[flow].src;
-				for (uint32_t w = 0; w < list.wait_count; w++) { /* in the order of their flows */
-					const struct flow_wait wait = list.waits[w];
-					assert_true(wait.before < wait.flow);
-					assert_int_equal(wait.event, FLOW_ARRIVED);
-					assert_int_equal(list.flows[wait.before].dst, list.flows[wait.flow].src);
-					carried[wait.flow] |= carried[wait.before];
+		for (uint32_t i = 0; (is = collective_algorithm(kinds[k], i)); i++)
+			for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks += is->is_by_powers_of_2 ? ranks : 1)
+				for (unsigned newest_first = 0; newest_first < 2; newest_first++) {
+					play(kinds[k], is->name, ranks, 64, newest_first);
+					for (uint32_t rank = 0; rank < ranks; rank++)
+						assert_int_equal(knows[rank], (1u << ranks) - 1);
 				}
-				for (uint32_t rank = 0; rank < ranks; rank++)
-					knows[rank] = 1u << rank;
-				for (uint32_t flow = 0; flow < list.count; flow++)
-					knows[list.flows[flow].dst] |= carried[flow];
-				for (uint32_t rank = 0; rank < ranks; rank++)
-					assert_int_equal(knows[rank], (1u << ranks) - 1);
-				free(carried);
-			}
+}
+
+/* A rank that sends to one other at a time keeps to one connection for each. */
+static void channels__are_kept_unless_all_is_sent_at_once(void **state)
+{
+	add("allreduce", "ring", 4, 64);
+	for (uint32_t i = 0; i < sent_count; i++)
+		assert_int_equal(sent[i].is.channel, 1);
+	add("allreduce", "direct", 4, 64);
+	for (uint32_t i = 0; i < sent_count; i++)
+		assert_int_equal(sent[i].is.channel, 0);
 }
 
 static void shares__differ_by_one_byte_and_are_never_empty(void **state)
@@ -103,15 +133,15 @@ static void shares__differ_by_one_byte_and_are_never_empty(void **state)
 	assert_int_equal(sent_by(1), 2 * 3);
 	assert_int_equal(sent_by(2), 2 * 2);
 	add("all-gather", "ring", 4, 2);
-	for (uint32_t i = 0; i < list.count; i++)
-		assert_int_equal(list.flows[i].bytes, 1);
+	for (uint32_t i = 0; i < sent_count; i++)
+		assert_int_equal(sent[i].is.bytes, 1);
 }
 
-static void start__is_that_of_what_waits_for_nothing(void **state)
+static void start__is_that_of_the_first_step(void **state)
 {
 	add("allreduce", NULL, 4, 64);
-	for (uint32_t i = 0; i < list.count; i++)
-		assert_int_equal(list.flows[i].start, list.flows[i].waits ? 0 : 5);
+	for (uint32_t i = 0; i < sent_count; i++)
+		assert_int_equal(sent[i].is.start, sent[i].is.tag == 0 ? 5 : 100);
 }
 
 static void expect_refused(const char *algorithm, uint32_t ranks, const char *part)
@@ -129,17 +159,18 @@ static void what_does_not_work__is_refused(void **state)
 {
 	expect_refused("tree", 8, "no algorithm of allreduce is called tree: there is ring, recursive-doubling");
 	expect_refused("halving-doubling", 12, "2, 4, 8, ... ranks, not for 12");
-	expect_refused("direct", 1024, "messages to wait for");
-	expect_refused("ring", 100000, "more messages");
+	expect_refused("direct", 1 << 20, "more messages");
+	expect_refused("ring", 1 << 20, "more messages");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(bytes__are_the_algorithms, teardown),
-		cmocka_unit_test_teardown(waits__carry_every_rank_to_every_rank, teardown),
+		cmocka_unit_test_teardown(messages__carry_every_rank_to_every_rank, teardown),
+		cmocka_unit_test_teardown(channels__are_kept_unless_all_is_sent_at_once, teardown),
 		cmocka_unit_test_teardown(shares__differ_by_one_byte_and_are_never_empty, teardown),
-		cmocka_unit_test_teardown(start__is_that_of_what_waits_for_nothing, teardown),
+		cmocka_unit_test_teardown(start__is_that_of_the_first_step, teardown),
 		cmocka_unit_test_teardown(what_does_not_work__is_refused, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static unsigned lines_of(unsigned every_s)
 	progress_start(&progress);
 	for (unsigned second = 1; second <= 300; second++) {
 		struct fabric_progress now = {
-			.now = second * VB_US, .data_packets = second, .flows = 3, .wall_s = 1.001 * second
+			.now = second * VB_US, .data_packets = second, .operations = 3, .wall_s = 1.001 * second
 		};
 		progress_tell(&progress, &now);
 	}

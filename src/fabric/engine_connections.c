@@ -1,0 +1,416 @@
+/* See engine_connections.h. */
+#include "fabric/engine_connections.h"
+#include <errno.h>
+#include <stdlib.h>
+#include "base/invariant.h"
+#include "cc/choice.h"
+#include "fabric/endpoint.h"
+#include "fabric/round_trips.h"
+#include "fabric/telemetry.h"
+#include "net/grow.h"
+
+enum {
+	KEPT_DEPTH = 64, /* work requests that a connection that stays open takes at a time */
+	MOST_OF_A_PAIR = 32,
+};
+
+/* In generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
+ * for marked acks. */
+#define QUIET_TURNS 3
+
+/* ---- QPs --------------------------------------------------------------------------------------------------------- */
+
+/* Every lane has slot 1. */
+static uint32_t number_of(uint16_t index)
+{
+	return 1u << 16 | index;
+}
+
+static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, uint8_t traffic_class, struct vb_qp *qp,
+	uint32_t dest_qpn)
+{
+	const struct fabric_config *config = fabric->config;
+	const bool takes_marks = !engine_is_behind_sockets(fabric) || vb_cc_takes_marks_live(config->cc.algorithm);
+	struct vb_qp_attr attr = { .path_mtu = config->mtu,
+		.dest_qpn = dest_qpn,
+		.access = VB_ACCESS_REMOTE_WRITE,
+		.port = 1,
+		.max_rd_atomic = 1,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.timeout = 14,
+		.retry_cnt = engine_retries(config),
+		.rnr_retry = 7,
+		.av = { .sgid = fabric_gid(own),
+			.dgid = fabric_gid(peer),
+			.traffic_class = (uint8_t)(traffic_class << DSCP_SHIFT | (takes_marks ? ECT : 0)) } };
+	attr.state = VB_QPS_INIT;
+	int rc = vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS, 0);
+	attr.state = VB_QPS_RTR;
+	if (rc == 0)
+		rc = vb_qp_modify(qp, &attr,
+			VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+				VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
+			0);
+	attr.state = VB_QPS_RTS;
+	if (rc == 0)
+		rc = vb_qp_modify(qp, &attr,
+			VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
+				VB_QP_MAX_QP_RD_ATOMIC,
+			0);
+	return rc;
+}
+
+static int create_qp(const struct fabric *fabric, uint32_t endpoint, uint16_t index, struct connection *user,
+	uint32_t depth, struct vb_qp **qp)
+{
+	struct endpoint *its = &fabric->endpoints[endpoint];
+	struct vb_qp_config config = { .type = VB_QP_RC,
+		.pd = its->engine.pd,
+		.send_cq = its->engine.cq,
+		.recv_cq = its->engine.cq,
+		.max_send_wr = depth,
+		.max_recv_wr = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.number = number_of(index),
+		.user = user };
+	return vb_qp_create(its->engine.lane, &config, qp);
+}
+
+/* As processes learn about each other from their brokers. */
+static void introduce(const struct fabric *fabric, uint32_t endpoint, uint32_t peer)
+{
+	const struct vb_peer_facts facts = { .is_verbena = true, .receive_buffer = fabric->config->receive_buffer };
+	const struct vb_gid gid = fabric_gid(peer);
+	if (engine_is_behind_sockets(fabric))
+		vb_lane_set_peer(fabric->endpoints[endpoint].engine.lane, &gid, &facts);
+}
+
+static int open_requester(struct shard *shard, struct connection *its)
+{
+	const struct fabric *fabric = shard->fabric;
+	const struct vb_cc_config *control = NULL;
+	assert(!its->requester);
+	introduce(fabric, its->src, its->dst);
+	int rc = create_qp(fabric, its->src, its->requester_index, its, its->depth, &its->requester);
+	if (rc == 0 && shard->round_trips)
+		rc = round_trips_config(shard, its->src, its->dst, &control);
+	if (control)
+		rc = vb_qp_set_congestion_control(its->requester, control);
+	return rc ? rc
+		  : connect_qp(fabric, its->src, its->dst, its->traffic_class, its->requester,
+			    number_of(its->responder_index));
+}
+
+/* A message whose arrival is to be told ends with an immediate, for which its destination has posted a receive request.
+ * So the engine reports the arrival there, as it does to programs. A packet ends one message at most, and its
+ * completion is taken at once: one request is enough. */
+int connection_expect_arrival(struct shard *shard, struct connection *its)
+{
+	const struct vb_recv_wr wr = { .wr_id = its->number };
+	struct endpoint *endpoint = &shard->fabric->endpoints[its->dst];
+	return engine_make_room(shard, endpoint, 1) ? vb_rq_post(its->responder, &wr) : -ENOMEM;
+}
+
+static int open_responder(struct shard *shard, struct connection *its)
+{
+	const struct fabric *fabric = shard->fabric;
+	assert(!its->responder);
+	introduce(fabric, its->dst, its->src);
+	int rc = telemetry_open_connection(fabric, its);
+	if (rc == 0)
+		rc = create_qp(fabric, its->dst, its->responder_index, its, 1, &its->responder);
+	if (rc == 0)
+		rc = connect_qp(fabric, its->dst, its->src, its->traffic_class, its->responder,
+			number_of(its->requester_index));
+	return rc || !its->tells_arrivals ? rc : connection_expect_arrival(shard, its);
+}
+
+bool engine_make_room(struct shard *shard, struct endpoint *endpoint, uint32_t pieces)
+{
+	const uint32_t capacity = vb_cq_capacity(endpoint->engine.cq);
+	endpoint->engine.open_pieces += pieces;
+	if (endpoint->engine.open_pieces <= capacity)
+		return true;
+	uint32_t wanted = endpoint->engine.open_pieces > 2 * capacity ? endpoint->engine.open_pieces : 2 * capacity;
+	shard->is_out_of_memory |= vb_cq_resize(endpoint->engine.cq, wanted) != 0;
+	assert(wanted >= endpoint->engine.open_pieces);
+	return !shard->is_out_of_memory;
+}
+
+/* ---- Numbers ----------------------------------------------------------------------------------------------------- */
+
+static bool has_list_alone(const struct fabric *fabric)
+{
+	return fabric->config->job_count == 0;
+}
+
+static uint16_t next_listed_number(struct fabric *fabric, uint32_t endpoint)
+{
+	struct engine_end *end = &fabric->endpoints[endpoint].engine;
+	if (has_list_alone(fabric))
+		return (uint16_t)vb_lane_next_number(end->lane);
+	return (uint16_t)(CONNECTIONS_FIRST_LISTED + end->next_number++);
+}
+
+/* Where the sum over all endpoints is more than there are numbers, `check` in run.c has refused the run. */
+static bool take_numbers(struct shard *shard, struct connection *its)
+{
+	const struct fabric *fabric = shard->fabric;
+	struct engine_end *end = &fabric->endpoints[its->src].engine;
+	const uint32_t room = (CONNECTIONS_END - CONNECTIONS_FIRST_RESPONDER) / fabric->network->endpoint_count;
+	const uint32_t most = room < MOST_OF_A_PAIR ? room : MOST_OF_A_PAIR;
+	uint32_t *used = number_map_make(&end->used, its->dst), place = 0, tries = 0;
+	shard->is_out_of_memory |= !used;
+	if (!used)
+		return false;
+	while (place < most && *used >> place & 1)
+		place++;
+	do
+		its->requester_index =
+			(uint16_t)(CONNECTIONS_FIRST_REQUESTER +
+				   end->next_number++ % (CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER));
+	while (vb_lane_has_qp(end->lane, number_of(its->requester_index)) &&
+		tries++ < CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER);
+	shard->is_out_of_numbers |= place == most || tries > CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER;
+	if (shard->is_out_of_numbers)
+		return false;
+	*used |= 1u << place;
+	its->responder_index = (uint16_t)(CONNECTIONS_FIRST_RESPONDER + its->src * room + place);
+	return true;
+}
+
+static void give_back_numbers(struct fabric *fabric, const struct connection *its)
+{
+	const uint32_t room = (CONNECTIONS_END - CONNECTIONS_FIRST_RESPONDER) / fabric->network->endpoint_count;
+	struct number_map *map = &fabric->endpoints[its->src].engine.used;
+	uint32_t *used = number_map_find(map, its->dst);
+	assert(used);
+	*used &= ~(1u << (uint32_t)(its->responder_index - CONNECTIONS_FIRST_RESPONDER - its->src * room));
+	if (*used == 0)
+		number_map_remove(map, its->dst);
+}
+
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
+
+void connection_expect(struct shard *shard, uint32_t endpoint, uint32_t number)
+{
+	const struct connection *its = connection_at(shard->fabric, number);
+	uint32_t *expected = number_map_make(&shard->fabric->endpoints[endpoint].engine.expected, its->responder_index);
+	assert(its->dst == endpoint);
+	shard->is_out_of_memory |= !expected;
+	if (expected)
+		*expected = number;
+}
+
+static void tell_destination(struct shard *shard, const struct connection *its)
+{
+	const uint16_t there = shard->fabric->endpoints[its->dst].shard;
+	struct mailbox *box = &shard->out[there];
+	if (there == shard->index) {
+		connection_expect(shard, its->dst, its->number);
+		return;
+	}
+	if (!grow_by_one(&box->news, &box->news_room, box->news_count, sizeof(*box->news))) {
+		shard->is_out_of_memory = true;
+		return;
+	}
+	box->news[box->news_count++] = (struct mailbox_news){ its->dst, its->number };
+}
+
+static struct connection *make(struct shard *shard, const struct flow_state *flow, uint32_t depth)
+{
+	const uint32_t number = pool_take(&shard->fabric->connections, &shard->connections);
+	if (number == POOL_NONE)
+		return NULL;
+	struct connection *its = connection_at(shard->fabric, number);
+	*its = (struct connection){ .number = number,
+		.src = flow->src,
+		.dst = flow->dst,
+		.depth = depth,
+		.first_waiting = FLOW_NONE,
+		.entropy = flow->entropy,
+		.traffic_class = flow->traffic_class,
+		.tells_arrivals = flow->tells_arrival };
+	return its;
+}
+
+static bool is_listed(const struct fabric *fabric, const struct flow_state *flow)
+{
+	return fabric->has_list && flow->job == 0;
+}
+
+static struct connection *open_own(struct shard *shard, const struct flow_state *flow, uint32_t depth)
+{
+	struct fabric *fabric = shard->fabric;
+	struct connection *its = make(shard, flow, depth);
+	shard->is_out_of_memory |= !its;
+	if (!its)
+		return NULL;
+	its->is_listed = is_listed(fabric, flow);
+	if (its->is_listed) {
+		its->requester_index = fabric->listed_numbers[2 * flow->tag];
+		its->responder_index = fabric->listed_numbers[2 * flow->tag + 1];
+	} else if (!take_numbers(shard, its)) {
+		return NULL;
+	}
+	tell_destination(shard, its);
+	shard->is_out_of_memory |= open_requester(shard, its) != 0;
+	return shard->is_out_of_memory ? NULL : its;
+}
+
+static uint64_t key_of(const struct flow_state *flow)
+{
+	return (uint64_t)flow->dst << 32 | flow->channel;
+}
+
+struct connection *connection_of(struct shard *shard, struct flow_state *flow, uint32_t pieces)
+{
+	struct fabric *fabric = shard->fabric;
+	struct number_map *kept = &fabric->endpoints[flow->src].engine.kept;
+	if (fabric->listed_connections && is_listed(fabric, flow))
+		return connection_at(fabric, fabric->listed_connections[flow->tag]);
+	if (flow->channel == 0 || pieces > KEPT_DEPTH)
+		return open_own(shard, flow, pieces);
+	uint32_t *number = number_map_find(kept, key_of(flow));
+	if (number)
+		return connection_at(fabric, *number);
+	struct connection *its = open_own(shard, flow, KEPT_DEPTH);
+	if (!its)
+		return NULL;
+	its->is_kept = its->tells_arrivals = true;
+	number = number_map_make(kept, key_of(flow));
+	shard->is_out_of_memory |= !number;
+	if (number)
+		*number = its->number;
+	return number ? its : NULL;
+}
+
+void connection_answer(struct shard *shard, uint32_t endpoint, uint32_t qpn)
+{
+	const uint32_t *number = number_map_find(&shard->fabric->endpoints[endpoint].engine.expected, (uint16_t)qpn);
+	if (number)
+		shard->is_out_of_memory |= open_responder(shard, connection_at(shard->fabric, *number)) != 0;
+}
+
+/* ---- Opening and closing ----------------------------------------------------------------------------------------- */
+
+static int open_listed(struct fabric *fabric, uint32_t number)
+{
+	const struct flow *flow = &fabric->config->flows->flows[number];
+	const struct flow_state message = { .src = flow->src,
+		.dst = flow->dst,
+		.traffic_class = flow->traffic_class,
+		.entropy = (uint16_t)(number ^ number >> 16),
+		.tells_arrival = flow_job_tells(&fabric->listed, number) };
+	struct shard *shard = &fabric->shards[fabric->endpoints[flow->src].shard];
+	struct connection *its = make(shard, &message, engine_pieces(flow->bytes));
+	if (!its)
+		return -ENOMEM;
+	its->is_listed = true;
+	its->requester_index = fabric->listed_numbers[2 * number];
+	its->responder_index = fabric->listed_numbers[2 * number + 1];
+	fabric->listed_connections[number] = its->number;
+	int rc = open_requester(shard, its);
+	return rc ? rc : open_responder(&fabric->shards[fabric->endpoints[flow->dst].shard], its);
+}
+
+int connections_open(struct fabric *fabric)
+{
+	const struct flow_list *list = fabric->config->flows;
+	fabric->listed_numbers = malloc((2 * (size_t)list->count + 1) * sizeof(*fabric->listed_numbers));
+	if (!fabric->listed_numbers)
+		return -ENOMEM;
+	pool_open(&fabric->connections, sizeof(struct connection));
+	pool_open(&fabric->timers, sizeof(struct vb_timer));
+	for (uint32_t i = 0; i < list->count; i++) {
+		if (list->flows[i].bytes > (uint64_t)VB_MAX_QP_WR * ENGINE_PIECE_BYTES)
+			return -EINVAL;
+		fabric->listed_numbers[2 * i] = next_listed_number(fabric, list->flows[i].src);
+		fabric->listed_numbers[2 * i + 1] = next_listed_number(fabric, list->flows[i].dst);
+	}
+	if (!engine_is_behind_sockets(fabric))
+		return 0;
+	fabric->listed_connections = malloc((list->count + 1) * sizeof(*fabric->listed_connections));
+	int rc = fabric->listed_connections ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < list->count && rc == 0; i++)
+		rc = open_listed(fabric, i);
+	return rc;
+}
+
+static void destroy(struct vb_qp **qp)
+{
+	if (*qp)
+		vb_qp_destroy(*qp);
+	*qp = NULL;
+}
+
+static bool is_quiet(const struct connection *its)
+{
+	return vb_qp_is_quiet(its->requester) && (!its->responder || vb_qp_is_quiet(its->responder));
+}
+
+/* When a connection is closed must not change when its endpoint wakes up: its timer keeps its place, if it has one. */
+static void leave_timer(struct fabric *fabric, struct connection *its)
+{
+	struct pool_list *list = &fabric->shards[fabric->endpoints[its->src].shard].timers;
+	const uint32_t number = pool_take(&fabric->timers, list);
+	if (number == POOL_NONE)
+		return;
+	struct vb_timer *timer = pool_at(&fabric->timers, number);
+	vb_qp_leave_timer(its->requester, timer);
+	if (timer->index < 0)
+		pool_put(&fabric->timers, list, number);
+}
+
+static void close_own(struct fabric *fabric, struct connection *its)
+{
+	if (its->is_listed)
+		leave_timer(fabric, its);
+	else
+		give_back_numbers(fabric, its);
+	destroy(&its->requester);
+	destroy(&its->responder);
+	telemetry_close_connection(its);
+	number_map_remove(&fabric->endpoints[its->dst].engine.expected, its->responder_index);
+	pool_put(&fabric->connections, &fabric->shards[fabric->endpoints[its->src].shard].connections, its->number);
+}
+
+bool connection_close_after(struct fabric *fabric, uint32_t number)
+{
+	const struct flow_state *flow = flow_at(fabric, number);
+	struct connection *its = connection_at(fabric, flow->connection);
+	assert(flow->pieces_left == 0);
+	if (its->is_kept || engine_is_behind_sockets(fabric))
+		return true; /* it stays open */
+	its->quiet_turns = is_quiet(its) ? its->quiet_turns + 1 : 0;
+	if (its->quiet_turns < QUIET_TURNS)
+		return false;
+	close_own(fabric, its);
+	return true;
+}
+
+void connections_close(struct fabric *fabric)
+{
+	struct connection *its;
+	for (uint32_t i = 0; (its = pool_next(&fabric->connections, &i)); i++) {
+		destroy(&its->requester);
+		destroy(&its->responder);
+		telemetry_close_connection(its);
+	}
+	for (uint32_t i = 0; fabric->endpoints && i < fabric->network->endpoint_count; i++) {
+		struct engine_end *end = &fabric->endpoints[i].engine;
+		number_map_free(&end->expected);
+		number_map_free(&end->kept);
+		number_map_free(&end->used);
+	}
+	free(fabric->listed_numbers);
+	free(fabric->listed_connections);
+}
+
+void connections_forget_timers(struct fabric *fabric)
+{
+	pool_close(&fabric->connections);
+	pool_close(&fabric->timers);
+}
