@@ -270,7 +270,7 @@ EXPORT int vb_connections_start(struct vb_device *device, vb_connections_handler
 	struct vb_process *p = device->process;
 
 	if (p->is_forked)
-		return -EPERM;
+		return -VB_FORKED_ERRNO;
 	if (!vb_progress_has_thread(vb_process_home(p))) {
 		vb_log(VB_LOG_ERROR, "VERBENA_PROGRESS=off: connections need the progress thread");
 		return -EOPNOTSUPP;
@@ -365,7 +365,7 @@ EXPORT int vb_connections_bind(struct vb_binding *binding)
 	char why[256];
 
 	if (!p)
-		return -EPERM;
+		return -VB_FORKED_ERRNO;
 	int rc = check_address(&binding->address);
 	return rc < 0 ? rc : vb_broker_bind(p->broker, binding, why, sizeof(why));
 }
@@ -386,7 +386,7 @@ EXPORT int vb_connections_listen(const struct vb_binding *binding)
 	char why[256];
 
 	if (!p)
-		return -EPERM;
+		return -VB_FORKED_ERRNO;
 	int rc = vb_broker_listen(p->broker, binding, why, sizeof(why));
 	if (rc == 0)
 		say_listening(binding);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "engine/nic.h"
+#include "host/forked.h"
 #include "roce/raw.h"
 
 /* ---- Devices: one a network interface that is up and has an address ---------------------------------------------- */
@@ -173,8 +174,8 @@ struct vb_device_flow;
 int vb_device_steer(struct vb_device *device, const struct vb_frame_flow *flow, struct vb_device_flow **made);
 int vb_device_unsteer(struct vb_device *device, struct vb_device_flow *flow);
 
-/* True when the device was opened by the process that this one was forked from: verbs of its objects return an
- * errno. */
+/* True when the device was opened by the process that this one was forked from: verbs of its objects return
+ * VB_FORKED_ERRNO. */
 bool vb_device_is_forked(const struct vb_device *device);
 /* The same, and the first time in such a process one line on stderr says what to do. */
 bool vb_device_refuses_forked(const struct vb_device *device);

@@ -28,6 +28,8 @@ VB_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 		return errno;
 	struct channel_object *channel = (struct channel_object *)ibv;
 	struct ibv_context *context = ibv->context;
+	if (vb_is_forked(context)) /* a thread of the parent may have held the lock */
+		return VB_FORKED_ERRNO;
 	pthread_mutex_lock(&context->mutex);
 	bool is_used = ibv->refcnt != 0;
 	pthread_mutex_unlock(&context->mutex);

@@ -101,6 +101,8 @@ VB_EXPORT void *later_alloc_buf(struct ibv_pd *pd, size_t size, struct later_buf
 {
 	if (vb_call_fails(VB_CALL_ibv_alloc_buf))
 		return NULL;
+	if (vb_refuses_forked(pd->context))
+		return vb_fail(VB_FORKED_ERRNO);
 	if (size == 0)
 		return vb_fail(EINVAL);
 	struct later_buf *buf = calloc(1, sizeof(*buf));

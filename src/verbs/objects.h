@@ -36,8 +36,6 @@
 #define VB_PORT        1 /* the only port */
 #define VB_PKEYS       1
 #define VB_MAX_OBJECTS 1048576 /* CQs, PDs, SRQs, AHs: bounded by memory alone */
-/* The errno of verbs in a forked child, for objects of a device that its parent has opened. */
-#define VB_FORKED_ERRNO EPERM
 
 /* ---- Devices (device.c) ------------------------------------------------------------------------------------------ */
 

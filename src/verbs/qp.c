@@ -281,6 +281,8 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 	if (vb_call_fails(VB_CALL_ibv_destroy_qp))
 		return errno;
 	struct qp_object *qp = vb_qp_of(ibv);
+	if (vb_is_forked(ibv->context))
+		return VB_FORKED_ERRNO;
 	if (qp->group_count || atomic_load(&qp->flows))
 		return EBUSY;
 	int err = -vb_host_lane_lock(qp->host_lane);

@@ -195,6 +195,8 @@ int vb_wq_ops_modify(struct ibv_wq *ibv, struct ibv_wq_attr *attr)
 int vb_wq_ops_destroy(struct ibv_wq *ibv)
 {
 	struct wq_object *wq = (struct wq_object *)ibv;
+	if (vb_is_forked(ibv->context))
+		return VB_FORKED_ERRNO;
 	if (atomic_load(&wq->tables))
 		return EBUSY;
 	int err = -vb_host_lane_lock(vb_host_lane_of(ibv->context));

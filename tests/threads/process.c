@@ -1,4 +1,5 @@
 /* What happens around the threads: processes that sleep, idle, fork, execute others and load the library late. */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -467,10 +468,11 @@ static void use_verbs_in_child(struct pair_end *end)
 	REQUIRE(ibv_get_async_event(end->context, &event) == -1);
 	REQUIRE(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE) != 0);
 	REQUIRE(ibv_rereg_mr(end->buffer.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0) != 0);
-	REQUIRE(ibv_dereg_mr(end->buffer.mr) != 0);
-	REQUIRE(ibv_destroy_qp(end->qp) != 0);
-	REQUIRE(ibv_destroy_cq(end->cq) != 0);
-	REQUIRE(ibv_dealloc_pd(end->pd) != 0);
+	REQUIRE(!ibv_alloc_dm(end->context, &(struct ibv_alloc_dm_attr){ .length = 64 }) && errno == EPERM);
+	REQUIRE_EQUAL(ibv_dereg_mr(end->buffer.mr), EPERM);
+	REQUIRE_EQUAL(ibv_destroy_qp(end->qp), EPERM);
+	REQUIRE_EQUAL(ibv_destroy_cq(end->cq), EPERM);
+	REQUIRE_EQUAL(ibv_dealloc_pd(end->pd), EPERM);
 }
 
 static void a_forked_childs_verbs_return_an_errno(void)
@@ -563,12 +565,19 @@ static void use_by_qp_alone(struct pair_end *end)
 		EPERM);
 }
 
+static void allocate_device_memory(struct pair_end *end)
+{
+	REQUIRE(!ibv_alloc_dm(end->context, &(struct ibv_alloc_dm_attr){ .length = 64 }) && errno == EPERM);
+}
+
+/* As the destructors of a program do when its child exits. */
 static void close_all(struct pair_end *end)
 {
-	REQUIRE(ibv_destroy_qp(end->qp) != 0);
-	REQUIRE(ibv_dereg_mr(end->buffer.mr) != 0);
-	REQUIRE(ibv_destroy_cq(end->cq) != 0);
-	REQUIRE(ibv_dealloc_pd(end->pd) != 0);
+	REQUIRE_EQUAL(ibv_destroy_qp(end->qp), EPERM);
+	REQUIRE_EQUAL(ibv_dereg_mr(end->buffer.mr), EPERM);
+	REQUIRE_EQUAL(ibv_destroy_cq(end->cq), EPERM);
+	REQUIRE_EQUAL(ibv_destroy_comp_channel(end->channel), EPERM);
+	REQUIRE_EQUAL(ibv_dealloc_pd(end->pd), EPERM);
 	REQUIRE_EQUAL(ibv_close_device(end->context), 0);
 }
 
@@ -599,7 +608,8 @@ static void a_forked_child_is_told_once_to_open_the_device_again(void)
 	static const struct {
 		void (*act)(struct pair_end *end);
 		unsigned lines;
-	} children[] = { { use, 1 }, { use_by_qp_alone, 1 }, { close_all, 0 }, { leave, 0 }, { execute_another, 0 } };
+	} children[] = { { use, 1 }, { use_by_qp_alone, 1 }, { allocate_device_memory, 1 }, { close_all, 0 },
+		{ leave, 0 }, { execute_another, 0 } };
 	struct pair pair = make_pair(65536, 16);
 	FILE *said = tmpfile();
 	char wanted[256];
@@ -626,6 +636,53 @@ static void a_forked_child_is_told_once_to_open_the_device_again(void)
 	fclose(said);
 	exchange_message(&pair);
 	free_pair(&pair);
+}
+
+/* Of each kind that a_forked_childs_verbs_return_an_errno leaves out. */
+static void a_forked_child_destroys_nothing_of_its_parents(void)
+{
+	struct pair_end end = make_end(4096, 16);
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_td_init_attr td_attr = { 0 };
+	struct ibv_xrcd_init_attr xrcd_attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT
+	};
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(end.context);
+	struct ibv_srq *srq = ibv_create_srq(end.pd, &srq_attr);
+	struct ibv_mw *mw = ibv_alloc_mw(end.pd, IBV_MW_TYPE_1);
+	struct ibv_dm *dm = ibv_alloc_dm(end.context, &(struct ibv_alloc_dm_attr){ .length = 64 });
+	struct ibv_td *td = ibv_alloc_td(end.context, &td_attr);
+	struct ibv_pd *parent =
+		ibv_alloc_parent_domain(end.context, &(struct ibv_parent_domain_init_attr){ .pd = end.pd, .td = td });
+	struct ibv_xrcd *xrcd = ibv_open_xrcd(end.context, &xrcd_attr);
+	uint32_t word = 7;
+
+	REQUIRE(channel && srq && mw && dm && td && parent && xrcd);
+	pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0) {
+		alarm(20);
+		REQUIRE_EQUAL(ibv_destroy_comp_channel(channel), EPERM);
+		REQUIRE_EQUAL(ibv_destroy_srq(srq), EPERM);
+		REQUIRE_EQUAL(ibv_dealloc_mw(mw), EPERM);
+		REQUIRE_EQUAL(ibv_memcpy_to_dm(dm, 0, &word, sizeof(word)), EPERM);
+		REQUIRE_EQUAL(ibv_memcpy_from_dm(&word, dm, 0, sizeof(word)), EPERM);
+		REQUIRE_EQUAL(ibv_free_dm(dm), EPERM);
+		REQUIRE_EQUAL(ibv_dealloc_pd(parent), EPERM);
+		REQUIRE_EQUAL(ibv_dealloc_td(td), EPERM);
+		REQUIRE_EQUAL(ibv_close_xrcd(xrcd), EPERM);
+		_exit(0);
+	}
+	REQUIRE_EQUAL(wait_for(pid), 0);
+	REQUIRE_EQUAL(ibv_memcpy_to_dm(dm, 0, &word, sizeof(word)), 0);
+	REQUIRE_EQUAL(ibv_free_dm(dm), 0);
+	REQUIRE_EQUAL(ibv_dealloc_mw(mw), 0);
+	REQUIRE_EQUAL(ibv_destroy_srq(srq), 0);
+	REQUIRE_EQUAL(ibv_destroy_comp_channel(channel), 0);
+	REQUIRE_EQUAL(ibv_dealloc_pd(parent), 0);
+	REQUIRE_EQUAL(ibv_dealloc_td(td), 0);
+	REQUIRE_EQUAL(ibv_close_xrcd(xrcd), 0);
+	free_end(&end);
 }
 
 static atomic_bool is_listing_over;
@@ -999,6 +1056,7 @@ int main(int argc, char **argv)
 		CASE(a_forked_childs_verbs_return_an_errno),
 		CASE(a_forked_child_opens_a_device_of_its_own),
 		CASE(a_forked_child_is_told_once_to_open_the_device_again),
+		CASE(a_forked_child_destroys_nothing_of_its_parents),
 		CASE(a_child_forked_while_devices_are_listed_can_list_them),
 		CASE(a_forked_child_waits_for_no_lock),
 		CASE(a_forked_child_shares_no_memory),

@@ -14,17 +14,20 @@ bool vb_device_is_forked(const struct vb_device *device)
 	return device->process->is_forked;
 }
 
-/* Takes no lock and no memory: a thread of the parent may have held either. Returns true. */
-static __attribute__((noinline)) bool tell_forked(void)
+__attribute__((visibility("default"))) int vb_refuse_forked(const char *done_by_parent, const char *to_be_done)
 {
 	static _Atomic pid_t told_by; /* a child's child tells for itself */
 	const pid_t self = getpid();
 
 	if (atomic_exchange(&told_by, self) != self)
-		vb_log(VB_LOG_ERROR,
-			"process %d was forked from one that had opened Verbena's devices: open the device again in "
-			"the child",
-			(int)self);
+		vb_log(VB_LOG_ERROR, "process %d was forked from one that had %s: %s in the child", (int)self,
+			done_by_parent, to_be_done);
+	return -VB_FORKED_ERRNO;
+}
+
+static __attribute__((noinline)) bool tell_forked(void)
+{
+	vb_refuse_forked("opened Verbena's devices", "open the device again");
 	return true;
 }
 

@@ -68,7 +68,7 @@ int vb_device_join(struct vb_device *device, struct vb_host_lane *d, const struc
 	int rc = 0;
 
 	if (device->process->is_forked)
-		return -ENODEV;
+		return -VB_FORKED_ERRNO;
 	if (!vb_gid_is_multicast(group))
 		return -EINVAL;
 	uint32_t ifindex = interface_of(device, d);
@@ -87,7 +87,7 @@ int vb_device_leave(struct vb_device *device, struct vb_host_lane *d, const stru
 	int rc = -EINVAL;
 
 	if (device->process->is_forked)
-		return -ENODEV;
+		return -VB_FORKED_ERRNO;
 	uint32_t ifindex = interface_of(device, d);
 	pthread_mutex_lock(&mutex);
 	struct membership *m = find(d, group, ifindex);

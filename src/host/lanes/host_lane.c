@@ -41,7 +41,7 @@ static void lock(struct vb_host_lane *d)
 int vb_host_lane_lock(struct vb_host_lane *d)
 {
 	if (d->process->is_forked)
-		return -ENODEV;
+		return -VB_FORKED_ERRNO;
 	lock(d);
 	return 0;
 }

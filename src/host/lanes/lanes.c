@@ -137,7 +137,7 @@ static struct vb_host_lane *next(const struct vb_process *p, unsigned *lanes)
 int vb_device_lock(struct vb_device *device, unsigned lanes)
 {
 	if (device->process->is_forked)
-		return -ENODEV;
+		return -VB_FORKED_ERRNO;
 	for (struct vb_host_lane *d; (d = next(device->process, &lanes));)
 		vb_host_lane_lock(d);
 	return 0;
@@ -148,7 +148,7 @@ int vb_device_lock_quiet(struct vb_device *device)
 	unsigned lanes = VB_ALL_LANES;
 
 	if (device->process->is_forked)
-		return -ENODEV;
+		return -VB_FORKED_ERRNO;
 	for (struct vb_host_lane *d; (d = next(device->process, &lanes));)
 		vb_host_lane_lock_quiet(d);
 	return 0;

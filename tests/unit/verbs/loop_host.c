@@ -282,6 +282,11 @@ bool vb_device_is_forked(const struct vb_device *device)
 	return forked;
 }
 
+int vb_refuse_forked(const char *done_by_parent, const char *to_be_done)
+{
+	return -VB_FORKED_ERRNO;
+}
+
 bool vb_device_refuses_forked(const struct vb_device *device)
 {
 	return forked;
