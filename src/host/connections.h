@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cm/cm.h"
+#include "host/forked.h"
 
 struct ibv_context;
 struct vb_device;

@@ -118,6 +118,8 @@ VB_EXPORT int rdma_accept(struct rdma_cm_id *public, struct rdma_conn_param *par
 	bool is_datagram = vb_id_is_datagram(id);
 	int error = -EINVAL;
 
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	if (id->state == ID_REQUESTED) {
 		const struct rdma_conn_param *wanted = param ? param : &as_asked;
@@ -136,6 +138,8 @@ static int reject_with(struct rdma_cm_id *public, uint16_t reason, const void *d
 	uint8_t full[VB_CM_REJ_PRIVATE] = { 0 };
 	int error = -EINVAL;
 
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	if (vb_id_is_datagram(id)) {
 		if (id->state == ID_REQUESTED)

@@ -45,8 +45,6 @@ static void set_source(struct id_object *id, const struct sockaddr *addr, uint16
 static int bind_to(
 	struct id_object *id, const struct sockaddr *addr, struct device_entry *device, const struct vb_gid *gid)
 {
-	if (id->generation != vb_generation())
-		return -VB_FORKED_ERRNO;
 	vb_id_unbind(id);
 	id->binding = (struct vb_binding){
 		.port_space = (uint16_t)id->public.ps,
@@ -110,6 +108,8 @@ VB_EXPORT int rdma_bind_addr(struct rdma_cm_id *public, struct sockaddr *addr)
 	if (vb_call_fails(VB_CALL_rdma_bind_addr))
 		return -1;
 	struct id_object *id = vb_id_of(public);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = bind_addr(id, addr);
 	pthread_mutex_unlock(&id->calls);
@@ -227,6 +227,8 @@ VB_EXPORT int rdma_resolve_addr(struct rdma_cm_id *public, struct sockaddr *src,
 	struct id_object *id = vb_id_of(public);
 	int status;
 
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = check_peer(id, src, dst);
 	if (!error)

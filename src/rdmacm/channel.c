@@ -165,7 +165,7 @@ void vb_event_queue(struct event_object *event)
 int vb_event_post(struct id_object *id, enum rdma_cm_event_type type, int status)
 {
 	if (!vb_channel_is_ours(id->public.channel))
-		return -VB_FORKED_ERRNO;
+		return vb_cm_refuse_forked();
 	struct event_object *event = vb_event_create(id, type, status);
 	if (!event)
 		return -ENOMEM;
@@ -211,7 +211,7 @@ int vb_channel_take(struct rdma_event_channel *public, struct event_object **eve
 {
 	struct channel_object *channel = channel_of(public);
 	if (!vb_channel_is_ours(public))
-		return -VB_FORKED_ERRNO;
+		return vb_cm_refuse_forked();
 	while (!(*event = take(channel))) {
 		if (is_nonblocking(channel))
 			return -EAGAIN;

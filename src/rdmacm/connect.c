@@ -195,6 +195,8 @@ VB_EXPORT int rdma_connect(struct rdma_cm_id *public, struct rdma_conn_param *pa
 	if (vb_call_fails(VB_CALL_rdma_connect))
 		return -1;
 	struct id_object *id = vb_id_of(public);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = connect_locked(id, param);
 	pthread_mutex_unlock(&id->calls);
@@ -224,6 +226,8 @@ VB_EXPORT int rdma_disconnect(struct rdma_cm_id *public)
 	struct id_object *id = vb_id_of(public);
 	bool will_tell = false;
 
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = id->state >= ID_CONNECTING && !vb_id_is_datagram(id) ? 0 : -EINVAL;
 	if (!error) {
@@ -246,6 +250,8 @@ VB_EXPORT int rdma_notify(struct rdma_cm_id *public, enum ibv_event_type event)
 
 	if (event != IBV_EVENT_COMM_EST)
 		return vb_result(-EINVAL);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	if (id->state >= ID_CONNECTING && !vb_id_is_datagram(id)) {
 		if (!vb_id_lock_cm(id))
@@ -269,6 +275,8 @@ VB_EXPORT int rdma_set_local_ece(struct rdma_cm_id *public, struct ibv_ece *ece)
 	struct id_object *id = vb_id_of(public);
 	if (!ece || public->qp || !ece->vendor_id || ece->vendor_id >= VB_QPN_LIMIT)
 		return vb_result(-EINVAL);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	id->local.vendor_id = ece->vendor_id;
 	pthread_mutex_unlock(&id->calls);
@@ -280,6 +288,8 @@ VB_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *public, struct ibv_ece *ece
 	struct id_object *id = vb_id_of(public);
 	if (!ece || public->qp)
 		return vb_result(-EINVAL);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	*ece = (struct ibv_ece){ .vendor_id = id->remote.vendor_id };
 	pthread_mutex_unlock(&id->calls);

@@ -32,7 +32,7 @@ VB_EXPORT int rdma_destroy_id(struct rdma_cm_id *public)
 		return -1;
 	struct id_object *id = vb_id_of(public);
 
-	if (id->generation != vb_generation())
+	if (!vb_id_is_ours(id))
 		return 0;
 	pthread_mutex_lock(&id->calls);
 	vb_id_leave_groups(id);

@@ -15,6 +15,6 @@ void vb_id_hear_lost_requests(struct rdma_cm_id *public)
 void vb_id_accepting(struct rdma_cm_id *public)
 {
 	const struct id_object *id = vb_id_of(public);
-	if (id->generation == vb_generation())
+	if (vb_id_is_ours(id))
 		vb_connections_accepting(&id->binding);
 }

@@ -20,7 +20,25 @@ uint32_t vb_generation(void)
 	return generation;
 }
 
+int vb_cm_refuse_forked(void)
+{
+	return vb_refuse_forked("made rdma_cm ids or event channels", "make them again");
+}
+
+bool vb_id_is_ours(const struct id_object *id)
+{
+	return id->generation == generation;
+}
+
+bool vb_id_is_refused(const struct id_object *id)
+{
+	if (vb_id_is_ours(id))
+		return false;
+	errno = -vb_cm_refuse_forked();
+	return true;
+}
+
 struct vb_cm *vb_id_lock_cm(const struct id_object *id)
 {
-	return id->generation == generation ? vb_connections_lock() : NULL;
+	return vb_id_is_ours(id) ? vb_connections_lock() : NULL;
 }

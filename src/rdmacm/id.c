@@ -37,7 +37,7 @@ struct id_object *vb_id_create(
 	struct rdma_event_channel *channel, void *context, enum rdma_port_space ps, enum ibv_qp_type qp_type)
 {
 	if (channel && !vb_channel_is_ours(channel))
-		return vb_result_null(-VB_FORKED_ERRNO);
+		return vb_result_null(vb_cm_refuse_forked());
 	struct id_object *id = calloc(1, sizeof(*id));
 	if (!id)
 		return vb_result_null(-ENOMEM);

@@ -59,6 +59,8 @@ VB_EXPORT int rdma_listen(struct rdma_cm_id *public, int backlog)
 	if (vb_call_fails(VB_CALL_rdma_listen))
 		return -1;
 	struct id_object *id = vb_id_of(public);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = listen_locked(id, backlog);
 	pthread_mutex_unlock(&id->calls);

@@ -68,6 +68,8 @@ VB_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *public, struct rdma_cm_j
 	if (!attr || attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED || (attr->comp_mask & needed) != needed ||
 		attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return vb_result(-EINVAL);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = join(id, attr->addr, attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, context);
 	pthread_mutex_unlock(&id->calls);
@@ -95,6 +97,8 @@ VB_EXPORT int rdma_leave_multicast(struct rdma_cm_id *public, struct sockaddr *a
 	if (!addr || !vb_sockaddr_length(addr))
 		return vb_result(-EINVAL);
 	struct vb_gid gid = vb_sockaddr_gid(addr);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	struct group *group = vb_group_find(id, &gid);
 	if (group)

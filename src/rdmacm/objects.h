@@ -47,9 +47,6 @@
 
 #define VB_EXPORT __attribute__((visibility("default")))
 
-/* The error of calls in a forked child about an object of its parent. */
-#define VB_FORKED_ERRNO EPERM
-
 enum {
 	VB_PORT = 1, /* the only port of a device */
 	VB_PKEY = 0xFFFF,
@@ -292,6 +289,12 @@ void vb_events_unlock(void);
 /* ---- Fork (fork.c) ----------------------------------------------------------------------------------------------- */
 
 uint32_t vb_generation(void); /* of this process */
+bool vb_id_is_ours(const struct id_object *id);
+/* True, with errno: the id is the parent's, and a call about it fails before it takes a lock, which a thread of the
+ * parent may have held. stderr says so once. Calls that destroy do without that line. */
+bool vb_id_is_refused(const struct id_object *id);
+/* The same of what is no id: -VB_FORKED_ERRNO. */
+int vb_cm_refuse_forked(void);
 /* vb_connections_lock for id; NULL also if the id is the parent's. */
 struct vb_cm *vb_id_lock_cm(const struct id_object *id);
 

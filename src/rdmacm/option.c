@@ -91,6 +91,8 @@ VB_EXPORT int rdma_set_option(struct rdma_cm_id *public, int level, int name, vo
 
 	if (!value && length)
 		return vb_result(-EINVAL);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	if (level == RDMA_OPTION_ID) {
 		vb_events_lock(); /* handler.c copies the options of a listener when a request comes */

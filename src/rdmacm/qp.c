@@ -176,6 +176,8 @@ VB_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_at
 	struct id_object *id = vb_id_of(public);
 	struct ibv_cq *send_cq = attr->send_cq, *recv_cq = attr->recv_cq;
 
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = create_qp(id, attr);
 	if (error) {
@@ -213,6 +215,8 @@ void vb_id_destroy_qp(struct id_object *id)
 VB_EXPORT void rdma_destroy_qp(struct rdma_cm_id *public)
 {
 	struct id_object *id = vb_id_of(public);
+	if (!vb_id_is_ours(id))
+		return;
 	pthread_mutex_lock(&id->calls);
 	vb_id_destroy_qp(id);
 	pthread_mutex_unlock(&id->calls);
@@ -266,6 +270,8 @@ VB_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *public, struct ibv_srq_init_
 	if (vb_call_fails(VB_CALL_rdma_create_srq_ex))
 		return -1;
 	struct id_object *id = vb_id_of(public);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = create_srq(id, attr);
 	pthread_mutex_unlock(&id->calls);
@@ -292,6 +298,8 @@ VB_EXPORT int rdma_create_srq(struct rdma_cm_id *public, struct ibv_pd *pd, stru
 VB_EXPORT void rdma_destroy_srq(struct rdma_cm_id *public)
 {
 	struct id_object *id = vb_id_of(public);
+	if (!vb_id_is_ours(id))
+		return;
 	pthread_mutex_lock(&id->calls);
 	if (public->srq)
 		ibv_destroy_srq(public->srq);

@@ -110,6 +110,8 @@ VB_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *public, struct ibv_qp_attr *a
 	if (vb_call_fails(VB_CALL_rdma_init_qp_attr))
 		return -1;
 	struct id_object *id = vb_id_of(public);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = vb_id_init_attr(id, attr, mask);
 	pthread_mutex_unlock(&id->calls);

@@ -57,6 +57,8 @@ VB_EXPORT int rdma_establish(struct rdma_cm_id *public)
 	if (vb_call_fails(VB_CALL_rdma_establish))
 		return -1;
 	struct id_object *id = vb_id_of(public);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = id->public.qp || id->state != ID_RESPONDED ? -EINVAL : confirm(id);
 	if (!error)

@@ -142,8 +142,6 @@ void vb_id_end_resolution(struct id_object *id)
 int vb_id_begin_resolution(
 	struct id_object *id, const char *node, const char *service, const struct rdma_addrinfo *hints)
 {
-	if (id->generation != vb_generation())
-		return -VB_FORKED_ERRNO;
 	if (is_resolving(id))
 		return -EBUSY;
 	vb_id_end_resolution(id);

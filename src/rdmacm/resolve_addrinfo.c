@@ -13,6 +13,8 @@ VB_EXPORT int later_rdma_resolve_addrinfo(
 	if (hints && (hints->ai_flags & LATER_RAI_SA))
 		return vb_result(-ENOTSUP);
 	struct id_object *id = vb_id_of(public);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = vb_id_begin_resolution(id, node, service, hints);
 	pthread_mutex_unlock(&id->calls);
@@ -24,6 +26,8 @@ VB_EXPORT int later_rdma_query_addrinfo(struct rdma_cm_id *public, struct rdma_a
 	if (!public || !info)
 		return vb_result(-EINVAL);
 	struct id_object *id = vb_id_of(public);
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	struct rdma_addrinfo *answer = vb_id_take_resolution(id);
 	pthread_mutex_unlock(&id->calls);
@@ -41,7 +45,7 @@ VB_EXPORT int later_rdma_write_cm_event(
 	if (!public || (int)type != LATER_EVENT_USER)
 		return vb_result(-EINVAL);
 	if (!vb_channel_is_ours(public->channel))
-		return vb_result(-VB_FORKED_ERRNO);
+		return vb_result(vb_cm_refuse_forked());
 	struct event_object *event = vb_event_create(vb_id_of(public), type, status);
 	if (!event)
 		return vb_result(-ENOMEM);

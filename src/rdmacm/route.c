@@ -99,6 +99,8 @@ VB_EXPORT int rdma_resolve_route(struct rdma_cm_id *public, int timeout_ms)
 		return -1;
 	struct id_object *id = vb_id_of(public);
 
+	if (vb_id_is_refused(id))
+		return -1;
 	pthread_mutex_lock(&id->calls);
 	int error = id->state == ID_ADDR_RESOLVED ? 0 : -EINVAL;
 	if (!error) {

@@ -27,8 +27,8 @@ int vb_id_complete(struct id_object *id, int error)
 int vb_id_migrate(struct id_object *id, struct rdma_event_channel *channel)
 {
 	bool to_sync = channel == NULL;
-	if (id->generation != vb_generation() || (channel && !vb_channel_is_ours(channel)))
-		return -VB_FORKED_ERRNO;
+	if (!vb_id_is_ours(id) || (channel && !vb_channel_is_ours(channel)))
+		return vb_cm_refuse_forked();
 	if (to_sync && id->is_sync)
 		return 0;
 	if (to_sync)

@@ -235,6 +235,8 @@ def forked_connection(context):
         server.wait_output(r"(child: connection reset\s*){3}", 10)
     if server.stderr.count("a connection that was made before a fork stays the parent's") != 1:
         raise Failure(f"not said once\n{server.evidence()}")
+    if "was forked from" in server.stderr:
+        raise Failure(f"verbs or ids of the parent's were used\n{server.evidence()}")
 
 
 NGINX = """user root; daemon off; worker_processes 2; pid {0}/nginx.pid; error_log {0}/error.log;

@@ -297,18 +297,33 @@ static void child__is_refused_what_its_parent_made(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* In a child that has so long for it. */
-static void expect_in_child(bool (*is_well)(void))
+/* In a child that has so long for it. Returns how many lines it is told. */
+static unsigned expect_in_child(bool (*is_well)(void))
 {
+	FILE *said = tmpfile();
+	char line[256], wanted[256];
+	unsigned lines = 0;
 	int status;
 
+	assert_non_null(said);
 	pid_t child = fork();
 	if (!child) {
 		alarm(5);
+		if (dup2(fileno(said), STDERR_FILENO) < 0)
+			_exit(2);
 		_exit(is_well() ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+	snprintf(wanted, sizeof(wanted),
+		"verbena: process %d was forked from one that had made rdma_cm ids or event channels: make them again "
+		"in the child\n",
+		(int)child);
+	rewind(said);
+	for (; fgets(line, sizeof(line), said); lines++)
+		assert_string_equal(line, wanted);
+	fclose(said);
+	return lines;
 }
 
 static bool destroys_all(void)
@@ -321,7 +336,7 @@ static bool destroys_all(void)
 static void child__takes_no_event_from_its_parent(void **state)
 {
 	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
-	expect_in_child(destroys_all);
+	assert_int_equal(expect_in_child(destroys_all), 0);
 	assert_true(loop_is_readable(channel));
 	loop_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 }
@@ -342,13 +357,41 @@ static bool fetches_and_makes(void)
 static void child__puts_no_event_into_its_parents_channel(void **state)
 {
 	assert_int_equal(rdma_bind_addr(id, loop_address("10.0.0.1", 7471)), 0);
-	expect_in_child(fetches_and_makes);
+	assert_int_equal(expect_in_child(fetches_and_makes), 1);
 	assert_false(loop_is_readable(channel));
 }
 
 static bool destroys_id(void)
 {
+	rdma_destroy_qp(id);
+	rdma_destroy_srq(id);
 	return !rdma_destroy_id(id);
+}
+
+static bool is_refused(int result)
+{
+	return result == -1 && errno == EPERM;
+}
+
+static bool is_refused_all(void)
+{
+	struct sockaddr *address = loop_address("10.0.0.1", 99);
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct ibv_ece ece = { .vendor_id = 1 };
+	uint8_t tos = 1;
+	int mask;
+
+	return is_refused(rdma_bind_addr(id, address)) && is_refused(rdma_resolve_addr(id, NULL, address, 100)) &&
+	       is_refused(rdma_resolve_route(id, 100)) && is_refused(rdma_listen(id, 1)) &&
+	       is_refused(rdma_connect(id, NULL)) && is_refused(rdma_accept(id, NULL)) &&
+	       is_refused(rdma_reject(id, NULL, 0)) && is_refused(rdma_establish(id)) &&
+	       is_refused(rdma_disconnect(id)) && is_refused(rdma_notify(id, IBV_EVENT_COMM_EST)) &&
+	       is_refused(rdma_create_qp(id, NULL, &init)) && is_refused(rdma_init_qp_attr(id, &attr, &mask)) &&
+	       is_refused(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos))) &&
+	       is_refused(rdma_join_multicast(id, address, NULL)) && is_refused(rdma_leave_multicast(id, address)) &&
+	       is_refused(rdma_set_local_ece(id, &ece)) && is_refused(rdma_get_remote_ece(id, &ece)) &&
+	       is_refused(rdma_migrate_id(id, NULL));
 }
 
 static void child__waits_for_none_of_its_parents_threads(void **state)
@@ -358,7 +401,8 @@ static void child__waits_for_none_of_its_parents_threads(void **state)
 	assert_int_equal(rdma_resolve_addr(id, loop_address("10.0.0.1", 0), loop_address("10.0.0.1", 99), 100), 0);
 	assert_int_equal(rdma_get_cm_event(channel, &event), 0);
 	pthread_mutex_lock(&vb_id_of(id)->calls); /* as a thread of the parent's might have */
-	expect_in_child(destroys_id);
+	assert_int_equal(expect_in_child(destroys_id), 0);
+	assert_int_equal(expect_in_child(is_refused_all), 1);
 	pthread_mutex_unlock(&vb_id_of(id)->calls);
 	rdma_ack_cm_event(event);
 }
