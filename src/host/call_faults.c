@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "host/host.h"
 #include "host/report/json_line.h"
+#include "host/report/later.h"
 #include "host/report/summary.h"
 #include "host/settings.h"
 
@@ -100,10 +101,21 @@ static bool is_broken(enum vb_call call)
 	return true;
 }
 
-EXPORT int vb_call_strike(enum vb_call call)
+static void say(const struct vb_call_fault *fault, uint64_t n, struct vb_later **unsaid)
+{
+	char text[80], what[40];
+
+	subject(fault, text, sizeof(text));
+	effect(fault, what, sizeof(what));
+	if (unsaid)
+		vb_log_later(unsaid, VB_LOG_INFO, "fault %s call %llu: %s", text, (unsigned long long)n, what);
+	else
+		vb_log(VB_LOG_INFO, "fault %s call %llu: %s", text, (unsigned long long)n, what);
+}
+
+EXPORT int vb_call_strike_later(enum vb_call call, struct vb_later **unsaid)
 {
 	const struct vb_call_faults *faults = vb_call_faults_get();
-	char text[80], what[40];
 
 	if (!faults->count || are_passed)
 		return 0;
@@ -113,12 +125,16 @@ EXPORT int vb_call_strike(enum vb_call call)
 		if (fault->is_event || fault->call != call || !vb_call_fault_strikes(faults, i, n))
 			continue;
 		atomic_fetch_add(&struck[i], 1);
-		vb_log(VB_LOG_INFO, "fault %s call %llu: %s", subject(fault, text, sizeof(text)), (unsigned long long)n,
-			effect(fault, what, sizeof(what)));
+		say(fault, n, unsaid);
 		errno = fault->value;
 		return fault->value;
 	}
 	return is_broken(call) ? errno = EIO : 0;
+}
+
+EXPORT int vb_call_strike(enum vb_call call)
+{
+	return vb_call_strike_later(call, NULL);
 }
 
 void vb_calls_pass(bool value)

@@ -57,6 +57,9 @@ const struct vb_call_faults *vb_call_faults_get(void);
 
 /* Counts a call. The value of the fault that strikes it, an errno or a reason; 0: none does. */
 int vb_call_strike(enum vb_call call);
+struct vb_later;
+/* The same under a lock: the line that it may say is kept in *unsaid (report/later.h). */
+int vb_call_strike_later(enum vb_call call, struct vb_later **unsaid);
 /* Calls of this thread are neither counted nor struck while it is true. */
 void vb_calls_pass(bool are_passed);
 /* From now on calls of libibverbs fail with EIO, but for those that take objects down or fetch what has come. */

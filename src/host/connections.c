@@ -66,6 +66,11 @@ EXPORT void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal)
 	vb_host_explain_mtu(refusal, &connections.unsaid);
 }
 
+EXPORT struct vb_later **vb_connections_unsaid(void)
+{
+	return &connections.unsaid;
+}
+
 EXPORT void vb_connections_explain_route(const struct vb_gid *remote)
 {
 	const char *fault = vb_loopback_fault(remote);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cm/cm.h"
+#include "host/call_faults.h"
 #include "host/forked.h"
 
 struct ibv_context;
@@ -69,6 +70,13 @@ struct vb_mtu_refusal {
 void vb_connections_explain_mtu(const struct vb_mtu_refusal *refusal);
 /* There is no route to remote: if loopback is missing, one line on stderr says so, once. Any thread. */
 void vb_connections_explain_route(const struct vb_gid *remote);
+/* Where lines for stderr wait until the CM's mutex is given away; with it held. */
+struct vb_later **vb_connections_unsaid(void);
+/* vb_call_strike with the CM's mutex held. */
+static inline int vb_connections_strike(enum vb_call call)
+{
+	return vb_call_strike_later(call, vb_connections_unsaid());
+}
 /* Now, on the CM's clock. */
 vb_time vb_connections_now(void);
 

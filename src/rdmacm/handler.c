@@ -152,7 +152,7 @@ static bool is_servable(const struct vb_cm_event *from)
 /* VERBENA_FAULTS rejects it. */
 static bool is_struck(const struct vb_cm_event *from)
 {
-	const int reason = from->kind == VB_CM_EVENT_REQUEST ? vb_call_strike(VB_CALL_CM_REJECT) : 0;
+	const int reason = from->kind == VB_CM_EVENT_REQUEST ? vb_connections_strike(VB_CALL_CM_REJECT) : 0;
 	if (reason)
 		vb_cm_reject(from->id, (uint16_t)reason, NULL, 0, NULL, 0, vb_connections_now());
 	return reason != 0;

@@ -11,7 +11,8 @@ import unittest
 
 
 def command(faults, program):
-    return shlex.join(["env", f"VERBENA_FAULTS={faults}", str(VERBENA), "run", "--stats", "--no-preload", "--", *program])
+    return shlex.join(["env", f"VERBENA_FAULTS={faults}", "VERBENA_LOG=info", str(VERBENA), "run", "--stats", "--no-preload", "--",
+                       *program])
 
 
 def in_network(script):
@@ -92,7 +93,8 @@ class RealPrograms(unittest.TestCase):
         return run_pair(server, client, ["rping", "-s", *arguments], ["rping", "-c", *arguments])
 
     def test_a_request_is_rejected(self):
-        self.assert_said(self.rping("cm:reject:nth=1", ""), "RDMA_CM_EVENT_REJECTED, error 28")
+        self.assert_said(self.rping("cm:reject:nth=1", ""), "RDMA_CM_EVENT_REJECTED, error 28",
+                         "verbena: fault cm reject call 1: reason 28")
 
     def test_a_request_gets_no_answer(self):
         self.assert_said(self.rping("", "cm:timeout:nth=1"), "RDMA_CM_EVENT_UNREACHABLE, error -110",

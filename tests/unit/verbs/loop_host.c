@@ -536,6 +536,11 @@ int vb_call_strike(enum vb_call call)
 	return 0;
 }
 
+int vb_call_strike_later(enum vb_call call, struct vb_later **unsaid)
+{
+	return 0;
+}
+
 void vb_calls_pass(bool are_passed) {}
 
 void vb_calls_break(bool are_broken) {}
