@@ -90,7 +90,7 @@ static const char *effect(const struct vb_call_fault *fault, char *text, size_t 
 static bool is_broken(enum vb_call call)
 {
 	static const char *const works[] = { "ibv_close", "ibv_dealloc", "ibv_dereg", "ibv_destroy", "ibv_detach",
-		"ibv_free", "ibv_get_", "ibv_poll_cq" };
+		"ibv_free", "ibv_get_", "ibv_next_poll", "ibv_poll_cq", "ibv_start_poll" };
 	const char *name = vb_call_name(call);
 
 	if (!atomic_load(&are_broken) || strncmp(name, "ibv_", 4) != 0)

@@ -10,15 +10,18 @@
 	X(ibv_get_device_list) X(ibv_open_device) X(ibv_close_device)                                                  \
 	X(ibv_query_device) X(ibv_query_device_ex) X(ibv_query_rt_values_ex) X(ibv_query_port)                         \
 	X(ibv_query_gid) X(ibv_query_gid_ex) X(ibv_query_gid_table) X(ibv_query_pkey) X(ibv_get_pkey_index)            \
+	X(ibv_query_port_speed)                                                                                        \
 	X(ibv_alloc_pd) X(ibv_dealloc_pd) X(ibv_alloc_parent_domain) X(ibv_alloc_td) X(ibv_dealloc_td)                 \
 	X(ibv_reg_mr) X(ibv_reg_mr_iova) X(ibv_reg_dmabuf_mr) X(ibv_reg_mr_ex)                     \
 	X(ibv_rereg_mr) X(ibv_dereg_mr) X(ibv_alloc_null_mr) X(ibv_advise_mr)                                          \
 	X(ibv_alloc_dm) X(ibv_free_dm) X(ibv_reg_dm_mr) X(ibv_alloc_dmah) X(ibv_dealloc_dmah)                          \
+	X(ibv_memcpy_to_dm) X(ibv_memcpy_from_dm) X(ibv_dm_export_dmabuf_fd)                                           \
 	X(ibv_alloc_buf) X(ibv_reg_buf_mr)                                                                             \
 	X(ibv_alloc_mw) X(ibv_dealloc_mw) X(ibv_bind_mw)                                                               \
 	X(ibv_create_ah) X(ibv_init_ah_from_wc) X(ibv_create_ah_from_wc) X(ibv_destroy_ah)                             \
 	X(ibv_create_comp_channel) X(ibv_destroy_comp_channel) X(ibv_get_cq_event) X(ibv_get_async_event)              \
 	X(ibv_create_cq) X(ibv_create_cq_ex) X(ibv_resize_cq) X(ibv_destroy_cq) X(ibv_poll_cq) X(ibv_req_notify_cq)    \
+	X(ibv_start_poll) X(ibv_next_poll)                                                                             \
 	X(ibv_create_srq) X(ibv_create_srq_ex) X(ibv_modify_srq) X(ibv_query_srq) X(ibv_destroy_srq)                   \
 	X(ibv_get_srq_num) X(ibv_post_srq_recv) X(ibv_post_srq_ops) X(ibv_open_xrcd) X(ibv_close_xrcd)                 \
 	X(ibv_create_qp) X(ibv_create_qp_ex) X(ibv_open_qp) X(ibv_modify_qp) X(ibv_query_qp) X(ibv_destroy_qp)         \
@@ -27,13 +30,17 @@
 	X(ibv_create_flow) X(ibv_destroy_flow) X(ibv_create_counters) X(ibv_destroy_counters)                          \
 	X(ibv_attach_counters_point_flow) X(ibv_read_counters)                                                         \
 	X(ibv_create_wq) X(ibv_modify_wq) X(ibv_destroy_wq) X(ibv_create_rwq_ind_table) X(ibv_destroy_rwq_ind_table)   \
-	X(ibv_create_comp_cntr) X(ibv_destroy_comp_cntr) X(ibv_qp_attach_comp_cntr) X(ibv_fork_init)                   \
+	X(ibv_query_comp_cntr_caps) X(ibv_create_comp_cntr) X(ibv_destroy_comp_cntr) X(ibv_qp_attach_comp_cntr)        \
+	X(ibv_set_comp_cntr) X(ibv_set_err_comp_cntr) X(ibv_inc_comp_cntr) X(ibv_inc_err_comp_cntr)                    \
+	X(ibv_read_comp_cntr) X(ibv_read_err_comp_cntr) X(ibv_fork_init)                                               \
 	X(rdma_create_event_channel) X(rdma_create_id) X(rdma_destroy_id) X(rdma_get_devices)                          \
 	X(rdma_getaddrinfo) X(rdma_create_ep) X(rdma_bind_addr) X(rdma_resolve_addr) X(rdma_resolve_route)             \
 	X(rdma_listen) X(rdma_get_request) X(rdma_connect) X(rdma_accept) X(rdma_reject) X(rdma_establish)             \
 	X(rdma_disconnect) X(rdma_notify) X(rdma_get_cm_event) X(rdma_ack_cm_event) X(rdma_migrate_id)                 \
 	X(rdma_set_option) X(rdma_create_qp) X(rdma_create_qp_ex) X(rdma_create_srq) X(rdma_create_srq_ex)             \
-	X(rdma_init_qp_attr) X(rdma_join_multicast) X(rdma_join_multicast_ex) X(rdma_leave_multicast)
+	X(rdma_init_qp_attr) X(rdma_join_multicast) X(rdma_join_multicast_ex) X(rdma_leave_multicast)                  \
+	X(rdma_reject_ece) X(rdma_set_local_ece) X(rdma_get_remote_ece)                                                \
+	X(rdma_resolve_addrinfo) X(rdma_query_addrinfo) X(rdma_write_cm_event)
 
 /* X(name, the number of ibv_event_type). A device's and a port's; a QP's, a CQ's and an SRQ's. */
 #define VB_EVENT_NAMES(X)                                                                                              \

@@ -164,6 +164,8 @@ VB_EXPORT int rdma_reject(struct rdma_cm_id *public, const void *data, uint8_t l
 
 VB_EXPORT int rdma_reject_ece(struct rdma_cm_id *public, const void *data, uint8_t length)
 {
+	if (vb_call_fails(VB_CALL_rdma_reject_ece))
+		return -1;
 	enum { VENDOR_OPTION_NOT_SUPPORTED = 35 };
 	return reject_with(public, VENDOR_OPTION_NOT_SUPPORTED, data, length);
 }

@@ -272,6 +272,8 @@ VB_EXPORT int rdma_notify(struct rdma_cm_id *public, enum ibv_event_type event)
 
 VB_EXPORT int rdma_set_local_ece(struct rdma_cm_id *public, struct ibv_ece *ece)
 {
+	if (vb_call_fails(VB_CALL_rdma_set_local_ece))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	if (!ece || public->qp || !ece->vendor_id || ece->vendor_id >= VB_QPN_LIMIT)
 		return vb_result(-EINVAL);
@@ -285,6 +287,8 @@ VB_EXPORT int rdma_set_local_ece(struct rdma_cm_id *public, struct ibv_ece *ece)
 
 VB_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *public, struct ibv_ece *ece)
 {
+	if (vb_call_fails(VB_CALL_rdma_get_remote_ece))
+		return -1;
 	struct id_object *id = vb_id_of(public);
 	if (!ece || public->qp)
 		return vb_result(-EINVAL);

@@ -8,6 +8,8 @@
 VB_EXPORT int later_rdma_resolve_addrinfo(
 	struct rdma_cm_id *public, const char *node, const char *service, const struct rdma_addrinfo *hints)
 {
+	if (vb_call_fails(VB_CALL_rdma_resolve_addrinfo))
+		return -1;
 	if (!public || (!node && !service && !hints))
 		return vb_result(-EINVAL);
 	if (hints && (hints->ai_flags & LATER_RAI_SA))
@@ -23,6 +25,8 @@ VB_EXPORT int later_rdma_resolve_addrinfo(
 
 VB_EXPORT int later_rdma_query_addrinfo(struct rdma_cm_id *public, struct rdma_addrinfo **info)
 {
+	if (vb_call_fails(VB_CALL_rdma_query_addrinfo))
+		return -1;
 	if (!public || !info)
 		return vb_result(-EINVAL);
 	struct id_object *id = vb_id_of(public);
@@ -42,6 +46,8 @@ _Static_assert(offsetof(struct rdma_cm_event, param) == LATER_EVENT_ARG, "ABI");
 VB_EXPORT int later_rdma_write_cm_event(
 	struct rdma_cm_id *public, enum rdma_cm_event_type type, int status, uint64_t arg)
 {
+	if (vb_call_fails(VB_CALL_rdma_write_cm_event))
+		return -1;
 	if (!public || (int)type != LATER_EVENT_USER)
 		return vb_result(-EINVAL);
 	if (!vb_channel_is_ours(public->channel))

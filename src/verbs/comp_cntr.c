@@ -16,6 +16,8 @@ static struct comp_cntr_object *object_of(struct later_comp_cntr *counter)
 VB_EXPORT int later_query_comp_cntr_caps(
 	struct ibv_context *context, struct later_comp_cntr_caps *caps, size_t caps_size)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_comp_cntr_caps))
+		return errno;
 	const struct later_comp_cntr_caps full = {
 		.max_value = UINT64_MAX,
 		.max_counters = VB_MAX_OBJECTS,
@@ -96,46 +98,65 @@ void vb_comp_cntr_detach(struct qp_object *qp)
 	}
 }
 
+/* Of a call about the value: 0 or an errno. */
+static int admit(const struct later_comp_cntr *counter, enum vb_call call)
+{
+	if (vb_call_fails(call))
+		return errno;
+	return vb_refuses_forked(counter->context) ? VB_FORKED_ERRNO : 0;
+}
+
 VB_EXPORT int later_set_comp_cntr(struct later_comp_cntr *counter, uint64_t value)
 {
-	atomic_store(&object_of(counter)->work.done, value);
-	return 0;
+	int err = admit(counter, VB_CALL_ibv_set_comp_cntr);
+	if (!err)
+		atomic_store(&object_of(counter)->work.done, value);
+	return err;
 }
 
 VB_EXPORT int later_set_err_comp_cntr(struct later_comp_cntr *counter, uint64_t value)
 {
-	atomic_store(&object_of(counter)->work.failed, value);
-	return 0;
+	int err = admit(counter, VB_CALL_ibv_set_err_comp_cntr);
+	if (!err)
+		atomic_store(&object_of(counter)->work.failed, value);
+	return err;
 }
 
 VB_EXPORT int later_inc_comp_cntr(struct later_comp_cntr *counter, uint64_t amount)
 {
-	atomic_fetch_add(&object_of(counter)->work.done, amount);
-	return 0;
+	int err = admit(counter, VB_CALL_ibv_inc_comp_cntr);
+	if (!err)
+		atomic_fetch_add(&object_of(counter)->work.done, amount);
+	return err;
 }
 
 VB_EXPORT int later_inc_err_comp_cntr(struct later_comp_cntr *counter, uint64_t amount)
 {
-	atomic_fetch_add(&object_of(counter)->work.failed, amount);
-	return 0;
+	int err = admit(counter, VB_CALL_ibv_inc_err_comp_cntr);
+	if (!err)
+		atomic_fetch_add(&object_of(counter)->work.failed, amount);
+	return err;
 }
 
-static int read_value(struct later_comp_cntr *counter, const _Atomic uint64_t *from, uint64_t *value)
+static uint64_t read_value(struct later_comp_cntr *counter, const _Atomic uint64_t *from)
 {
-	if (vb_refuses_forked(counter->context))
-		return VB_FORKED_ERRNO;
 	unsigned lanes = atomic_load_explicit(&object_of(counter)->lanes, memory_order_relaxed);
 	vb_device_drive(vb_host_of(counter->context), lanes ? lanes : 1);
-	*value = atomic_load_explicit(from, memory_order_acquire);
-	return 0;
+	return atomic_load_explicit(from, memory_order_acquire);
 }
 
 VB_EXPORT int later_read_comp_cntr(struct later_comp_cntr *counter, uint64_t *value)
 {
-	return read_value(counter, &object_of(counter)->work.done, value);
+	int err = admit(counter, VB_CALL_ibv_read_comp_cntr);
+	if (!err)
+		*value = read_value(counter, &object_of(counter)->work.done);
+	return err;
 }
 
 VB_EXPORT int later_read_err_comp_cntr(struct later_comp_cntr *counter, uint64_t *value)
 {
-	return read_value(counter, &object_of(counter)->work.failed, value);
+	int err = admit(counter, VB_CALL_ibv_read_err_comp_cntr);
+	if (!err)
+		*value = read_value(counter, &object_of(counter)->work.failed);
+	return err;
 }

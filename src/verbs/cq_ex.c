@@ -4,6 +4,7 @@
  * that a program does not look at stay in the queue. */
 #include <time.h>
 #include "os/clock.h"
+#include "verbs/faults.h"
 #include "verbs/objects.h"
 #include "verbs/tsan.h"
 
@@ -30,7 +31,7 @@ static int show(struct cq_object *cq, int got)
 	return 0;
 }
 
-static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
+int vb_cq_ex_start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 {
 	struct cq_object *cq = (struct cq_object *)ibv;
 	if (attr->comp_mask)
@@ -47,7 +48,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 	return result;
 }
 
-static int next_poll(struct ibv_cq_ex *ibv)
+int vb_cq_ex_next_poll(struct ibv_cq_ex *ibv)
 {
 	struct cq_object *cq = (struct cq_object *)ibv;
 	return show(cq, vb_cq_poll(cq->cq, &cq->current, 1));
@@ -141,8 +142,8 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ibv = &cq->ibv;
-	ibv->start_poll = start_poll;
-	ibv->next_poll = next_poll;
+	ibv->start_poll = vb_cq_ex_start_poll;
+	ibv->next_poll = vb_cq_ex_next_poll;
 	ibv->end_poll = end_poll;
 	ibv->read_opcode = read_opcode;
 	ibv->read_vendor_err = read_vendor_err;
@@ -160,4 +161,5 @@ void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags)
 		ibv->read_completion_ts = read_completion_ts;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 		ibv->read_completion_wallclock_ns = read_completion_wallclock_ns;
+	vb_faults_set_poller(ibv);
 }

@@ -166,6 +166,8 @@ int vb_context_ops_query_port(struct ibv_context *context, uint8_t port, struct 
 
 VB_EXPORT int later_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
+	if (vb_call_fails(VB_CALL_ibv_query_port_speed))
+		return errno;
 	if (port != VB_PORT)
 		return EINVAL;
 	struct vb_device_info info;

@@ -29,6 +29,8 @@ static int check_copy(const struct dm_object *dm, uint64_t offset, size_t length
 
 static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
 {
+	if (vb_call_fails(VB_CALL_ibv_memcpy_to_dm))
+		return errno;
 	struct dm_object *dm = (struct dm_object *)ibv;
 	int err = check_copy(dm, offset, length);
 	if (err)
@@ -41,6 +43,8 @@ static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t
 
 static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
 {
+	if (vb_call_fails(VB_CALL_ibv_memcpy_from_dm))
+		return errno;
 	struct dm_object *dm = (struct dm_object *)ibv;
 	int err = check_copy(dm, offset, length);
 	if (!err)
@@ -194,6 +198,8 @@ static int export_locked(struct dm_object *dm)
 /* The export has whole pages: the bytes behind the piece, in the last page, are zeros. */
 VB_EXPORT int later_dm_export_dmabuf_fd(struct ibv_dm *ibv)
 {
+	if (vb_call_fails(VB_CALL_ibv_dm_export_dmabuf_fd))
+		return -1;
 	pthread_mutex_t *lock = &vb_context_of(ibv->context)->rereg_lock;
 	int fd = -VB_FORKED_ERRNO;
 	if (!vb_refuses_forked(ibv->context)) {

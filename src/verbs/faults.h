@@ -10,6 +10,7 @@ struct context_object;
 
 void vb_faults_set_operations(struct verbs_context *verbs);
 void vb_faults_set_builder(struct ibv_qp_ex *qp);
+void vb_faults_set_poller(struct ibv_cq_ex *cq);
 /* 0 or -errno. */
 int vb_fault_events_start(struct context_object *context);
 void vb_fault_events_stop(struct context_object *context, bool is_forked);

@@ -79,6 +79,9 @@ FAULTY(int, (*bad = wr, errno), post_send, vb_qp_ops_post_send,
 	(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad), (qp, wr, bad))
 FAULTY(int, (*bad = wr, errno), post_recv, vb_qp_ops_post_recv,
 	(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad), (qp, wr, bad))
+FAULTY(int, errno, start_poll, vb_cq_ex_start_poll,
+	(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr), (cq, attr))
+FAULTY(int, errno, next_poll, vb_cq_ex_next_poll, (struct ibv_cq_ex *cq), (cq))
 /* clang-format on */
 
 void vb_faults_set_operations(struct verbs_context *verbs)
@@ -115,4 +118,12 @@ void vb_faults_set_builder(struct ibv_qp_ex *qp)
 {
 	if (vb_call_faults_get()->count)
 		qp->wr_complete = faulty_wr_complete;
+}
+
+void vb_faults_set_poller(struct ibv_cq_ex *cq)
+{
+	if (!vb_call_faults_get()->count)
+		return;
+	cq->start_poll = faulty_start_poll;
+	cq->next_poll = faulty_next_poll;
 }

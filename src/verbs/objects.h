@@ -320,6 +320,8 @@ int vb_cq_ops_req_notify(struct ibv_cq *cq, int solicited_only);
 struct ibv_cq_ex *vb_cq_ops_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 /* cq_ex.c: fills in the pollers and readers of a CQ. */
 void vb_cq_ex_init(struct cq_object *cq, uint64_t wc_flags);
+int vb_cq_ex_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
+int vb_cq_ex_next_poll(struct ibv_cq_ex *cq);
 /* cq_poll.c */
 int vb_cq_ops_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 /* For a poller that found nothing: receives, advances and transmits, then polls again. 0 or more, or -errno. */
