@@ -10,6 +10,34 @@ import sys
 import unittest
 
 
+PYVERBS = """
+import errno, os, sys
+from pyverbs.cq import CQEX, CqInitAttrEx, PollCqAttr
+from pyverbs.device import Context, get_device_list
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.pyverbs_error import PyverbsRDMAError
+
+context = Context(name=get_device_list()[0].name.decode())
+pd = PD(context)
+regions = []
+for number in range(1, 4):
+    try:
+        regions.append(MR(pd, 4096, 0))
+        print(f"MR {number}: ok")
+    except PyverbsRDMAError as error:
+        print(f"MR {number}: {errno.errorcode[error.error_code]}")
+cq = CQEX(context, CqInitAttrEx(cqe=16))
+for number in range(1, 3):
+    print(f"poll {number}: {errno.errorcode[cq.start_poll(PollCqAttr())]}")
+sys.stdout.flush()
+child = os.fork()
+if child == 0:
+    sys.exit(0)  # its destructors destroy what is the parent's
+print(f"child 1: {os.waitpid(child, 0)[1]}")
+"""
+
+
 def command(faults, program):
     return shlex.join(["env", f"VERBENA_FAULTS={faults}", "VERBENA_LOG=info", str(VERBENA), "run", "--stats", "--no-preload", "--",
                        *program])
@@ -64,6 +92,49 @@ class OurProgram(unittest.TestCase):
         self.assertEqual(results(lines, "ibv_post_recv"), ["ok", "ENOSPC", "ok"])
         self.assertEqual(results(lines, "ibv_poll_cq"), ["EIO", "ok", "ok"])
 
+    def test_the_extended_poller(self):
+        lines = self.step("verb:ibv_start_poll:nth=1:EIO,verb:ibv_next_poll:nth=2:EFAULT", "polls")
+        self.assertEqual(results(lines, "ibv_start_poll"), ["EIO", "ok"])
+        self.assertEqual(results(lines, "ibv_next_poll"), ["ok", "EFAULT"])
+
+    def test_a_batch_that_fails_is_dropped(self):
+        lines = self.step("verb:ibv_wr_complete:nth=2:ENOMEM", "batches")
+        self.assertEqual(results(lines, "ibv_wr_complete"), ["ok", "ENOMEM", "ok"])
+        self.assertEqual(results(lines, "completed"), ["1", "0", "3"])
+
+    def test_completion_counters(self):
+        lines = self.step(",".join(f"verb:ibv_{call}_comp_cntr:nth=2:EIO" for call in ("set", "inc", "read"))
+                          + ",verb:ibv_destroy_comp_cntr:nth=1:EBUSY", "counters")
+        for call in "set", "inc", "read":
+            self.assertEqual(results(lines, f"ibv_{call}_comp_cntr"), ["ok", "EIO"])
+        self.assertEqual(results(lines, "ibv_destroy_comp_cntr"), ["EBUSY", "ok"])
+        self.assertIn("value: 11", lines)
+
+    def test_copies_of_device_memory(self):
+        lines = self.step("verb:ibv_memcpy_to_dm:nth=2:EIO,verb:ibv_memcpy_from_dm:nth=1:EIO", "device memory")
+        self.assertEqual(results(lines, "ibv_memcpy_to_dm"), ["ok", "EIO"])
+        self.assertEqual(results(lines, "ibv_memcpy_from_dm"), ["EIO", "ok"])
+
+    def test_a_child_goes_on_from_its_parents_counts(self):
+        lines = self.step("verb:ibv_reg_mr:nth=3:ENOMEM,event:port_err:after=10ms", "forks")
+        self.assertEqual(results(lines, "child"), ["ENOMEM", "ok"])  # the second call was about the parent's device
+        self.assertEqual(results(lines, "parent"), ["ok", "ok", "ENOMEM"])
+        self.assertEqual(lines.count("verbena: fault verb ibv_reg_mr call 3: ENOMEM"), 4, lines)  # struck and told, by both
+        self.assertIn("event: port error", lines)  # of the child's own device
+
+    def test_events_of_queues(self):
+        lines = self.step("event:cq_err:after=10ms,event:srq_limit:after=60ms,event:srq_err:after=110ms", "queues")
+        self.assertEqual([line for line in lines if line.startswith("event")],
+                         ["event: CQ error", "event: SRQ limit reached", "event: SRQ catastrophic error"])
+
+    def test_events_of_queues_go_with_them(self):
+        self.assertIn("events: gone", self.step("event:srq_err:after=10ms,event:cq_err:after=10ms", "gone"))
+
+    def test_events_of_a_qp_are_events_alone(self):
+        lines = self.step("event:qp_req_err:after=10ms,event:qp_access_err:after=60ms", "told")
+        self.assertEqual([line for line in lines if line.startswith("event")],
+                         ["event: invalid request local work queue error", "event: local access violation work queue error"])
+
     def test_opening_fails_once(self):
         self.assertEqual(results(self.step("verb:ibv_open_device:nth=1:EMFILE", "regions"), "ibv_open_device"), ["EMFILE"])
 
@@ -86,6 +157,10 @@ class RealPrograms(unittest.TestCase):
         for line in wanted:
             self.assertTrue([1 for said in lines if line in said], (line, lines))
 
+    def need_a_build_without_asan(self):
+        if b"libasan.so" in (VERBENA.parent.parent / "verbs/libibverbs.so.1").read_bytes():
+            self.skipTest("it crashes under AddressSanitizer, which is loaded late with the libraries")
+
     def rping(self, server, client):
         if not shutil.which("rping"):
             self.skipTest("there is no rping")
@@ -107,11 +182,20 @@ class RealPrograms(unittest.TestCase):
     def test_a_call_that_librdmacm_makes_fails(self):
         self.assert_said(self.rping("", "verb:ibv_create_qp:nth=1:ENOMEM"), "rdma_create_qp: Cannot allocate memory")
 
+    def test_pyverbs_raises_the_error(self):
+        if subprocess.run(["/usr/bin/python3", "-c", "import pyverbs.cq"], capture_output=True).returncode:
+            self.skipTest("there is no pyverbs")
+        self.need_a_build_without_asan()
+        lines = run("verb:ibv_reg_mr:nth=2:ENOMEM,verb:ibv_start_poll:nth=1:EIO", "/usr/bin/python3", "-B", "-c", PYVERBS)
+        self.assertEqual(results(lines, "MR"), ["ok", "ENOMEM", "ok"])
+        self.assertEqual(results(lines, "poll"), ["EIO", "ENOENT"])
+        self.assertEqual(results(lines, "child"), ["0"])
+        self.assertEqual([line for line in lines if "was forked from" in line], [])
+
     def test_perftest_says_its_own_error(self):
         if not shutil.which("ib_write_bw"):
             self.skipTest("there is no ib_write_bw")
-        if b"libasan.so" in (VERBENA.parent.parent / "verbs/libibverbs.so.1").read_bytes():
-            self.skipTest("perftest crashes under AddressSanitizer, which is loaded late with the libraries")
+        self.need_a_build_without_asan()
         lines = run_pair("verb:ibv_reg_mr:nth=1:ENOMEM", "", ["ib_write_bw", "-x", "0"], ["ib_write_bw", "-x", "0", "127.0.0.1"])
         self.assert_said(lines, "allocate MR", "fault verb ibv_reg_mr call 1: ENOMEM")
 
