@@ -256,7 +256,7 @@ static int list_faults(void)
 #define X(name, type) puts("event:" #name);
 	VB_EVENT_NAMES(X)
 #undef X
-	puts("cm:reject\ncm:timeout");
+	puts("cm:reject\ncm:timeout\ncm:disconnect");
 #define X(name) puts(#name);
 	VB_ERROR_NAMES(X)
 #undef X

@@ -81,6 +81,8 @@ static const char *effect(const struct vb_call_fault *fault, char *text, size_t 
 {
 	if (fault->call == VB_CALL_CM_REJECT)
 		snprintf(text, size, "reason %d", fault->value);
+	else if (fault->call == VB_CALL_CM_DISCONNECT)
+		snprintf(text, size, "disconnected");
 	else
 		snprintf(text, size, "%s", vb_error_name(fault->value));
 	return text;

@@ -19,6 +19,7 @@ enum vb_call {
 #undef X
 		VB_CALL_CM_REJECT, /* a request that came */
 	VB_CALL_CM_TIMEOUT,        /* a request of ours */
+	VB_CALL_CM_DISCONNECT,     /* a connection that is established */
 	VB_CALLS,
 };
 

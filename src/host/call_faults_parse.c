@@ -21,6 +21,7 @@ static const char *const call_names[VB_CALLS] = {
 #undef X
 		"cm:reject",
 	"cm:timeout",
+	"cm:disconnect",
 };
 
 struct named {
@@ -194,14 +195,16 @@ static int parse_connection(char **parts, unsigned count, struct vb_call_fault *
 	static const char reason[] = "reason=";
 	uint64_t number = CONSUMER;
 	const bool rejects = count >= 3 && strcmp(parts[1], "reject") == 0;
+	const bool disconnects = count == 3 && strcmp(parts[1], "disconnect") == 0;
 
-	if (!rejects && (count != 3 || strcmp(parts[1], "timeout") != 0))
-		return refuse(to, "is neither cm:reject:nth=N, cm:reject:nth=N:reason=R nor cm:timeout:nth=N");
+	if (!rejects && !disconnects && (count != 3 || strcmp(parts[1], "timeout") != 0))
+		return refuse(to, "is none of cm:reject:nth=N, cm:reject:nth=N:reason=R, cm:timeout:nth=N and "
+				  "cm:disconnect:nth=N");
 	if (count == 4 && (strncmp(parts[3], reason, strlen(reason)) != 0 ||
 				  !read_number(parts[3] + strlen(reason), &number) || number > REASON_MAX))
 		return refuse(to, "needs a reason from 1 to 255: reason=28");
-	fault->call = rejects ? VB_CALL_CM_REJECT : VB_CALL_CM_TIMEOUT;
-	fault->value = rejects ? (int)number : ETIMEDOUT;
+	fault->call = rejects ? VB_CALL_CM_REJECT : disconnects ? VB_CALL_CM_DISCONNECT : VB_CALL_CM_TIMEOUT;
+	fault->value = rejects ? (int)number : disconnects ? ECONNRESET : ETIMEDOUT;
 	return parse_when(parts[2], fault, to);
 }
 

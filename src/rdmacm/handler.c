@@ -256,6 +256,12 @@ static int reason_of(const struct vb_cm_event *event)
 	return event->error == -ENOBUFS ? VB_CM_REJ_NO_RESOURCES : VB_CM_REJ_STALE_CONNECTION;
 }
 
+void vb_handle_established(struct vb_cm_id *cm)
+{
+	if (vb_connections_strike(VB_CALL_CM_DISCONNECT))
+		vb_cm_disconnect(cm, NULL, 0, vb_connections_now());
+}
+
 void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
 {
 	struct id_object *id = event->id ? vb_cm_id_user(event->id) : NULL;
@@ -273,6 +279,7 @@ void vb_handle_cm_event(void *context, const struct vb_cm_event *event)
 		break;
 	case VB_CM_EVENT_ESTABLISHED:
 		say(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL, 0);
+		vb_handle_established(event->id);
 		break;
 	case VB_CM_EVENT_REJECTED:
 		say(id, RDMA_CM_EVENT_REJECTED, reason_of(event), event->message.rej.private_data, VB_CM_REJ_PRIVATE);

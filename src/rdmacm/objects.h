@@ -301,6 +301,8 @@ struct vb_cm *vb_id_lock_cm(const struct id_object *id);
 /* ---- The CM (handler.c) ------------------------------------------------------------------------------------------ */
 
 vb_connections_handler vb_handle_cm_event;
+/* A connection is established: VERBENA_FAULTS may end it. With the CM's mutex held. */
+void vb_handle_established(struct vb_cm_id *cm);
 
 /* ---- What happens when an event is fetched ----------------------------------------------------------------------- */
 

@@ -8,6 +8,8 @@ static int confirm(struct id_object *id)
 	if (!vb_id_lock_cm(id))
 		return -VB_FORKED_ERRNO;
 	int error = id->cm ? vb_cm_confirm(id->cm, NULL, 0, vb_connections_now()) : -EINVAL;
+	if (!error)
+		vb_handle_established(id->cm);
 	vb_connections_unlock();
 	return error;
 }

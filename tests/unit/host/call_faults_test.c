@@ -48,8 +48,10 @@ static void parse__refuses_what_it_does_not_understand(void **state)
 		{ "event:port_down:after=2", "needs a time" },
 		{ "event:port_down:nth=2", "needs a time" },
 		{ "event:port_down", "is not event:NAME:after=TIME" },
-		{ "cm:refuse:nth=1", "is neither cm:reject" },
-		{ "cm:timeout:nth=1:reason=3", "is neither cm:reject" },
+		{ "cm:refuse:nth=1", "is none of cm:reject" },
+		{ "cm:timeout:nth=1:reason=3", "is none of cm:reject" },
+		{ "cm:disconnect:nth=1:reason=3", "is none of cm:reject" },
+		{ "cm:disconnect:1", "does not say when" },
 		{ "cm:reject:nth=1:reason=256", "needs a reason" },
 		{ "cm:reject:nth=1:28", "needs a reason" },
 		{ "verb:ibv_reg_mr:nth=1:"

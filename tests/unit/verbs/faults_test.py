@@ -161,10 +161,10 @@ class RealPrograms(unittest.TestCase):
         if b"libasan.so" in (VERBENA.parent.parent / "verbs/libibverbs.so.1").read_bytes():
             self.skipTest("it crashes under AddressSanitizer, which is loaded late with the libraries")
 
-    def rping(self, server, client):
+    def rping(self, server, client, count=2):
         if not shutil.which("rping"):
             self.skipTest("there is no rping")
-        arguments = ["-a", "127.0.0.1", "-C", "2"]
+        arguments = ["-a", "127.0.0.1", "-C", str(count)]
         return run_pair(server, client, ["rping", "-s", *arguments], ["rping", "-c", *arguments])
 
     def test_a_request_is_rejected(self):
@@ -174,6 +174,11 @@ class RealPrograms(unittest.TestCase):
     def test_a_request_gets_no_answer(self):
         self.assert_said(self.rping("", "cm:timeout:nth=1"), "RDMA_CM_EVENT_UNREACHABLE, error -110",
                          "fault cm timeout call 1: ETIMEDOUT")
+
+    def test_a_connection_ends_once_it_is_established(self):
+        for faults in ("cm:disconnect:nth=1", ""), ("", "cm:disconnect:nth=1"):
+            self.assert_said(self.rping(*faults, count=10_000_000), "server DISCONNECT EVENT", "client DISCONNECT EVENT",
+                             "fault cm disconnect call 1: disconnected")
 
     def test_librdmacm_fails(self):
         self.assert_said(self.rping("", "verb:rdma_resolve_addr:nth=1:ENODEV"), "rdma_resolve_addr: No such device",
@@ -206,6 +211,7 @@ class Names(unittest.TestCase):
         calls = [name for name in listed if name.startswith("verb:")]
         self.assertGreater(len(calls), 100)
         items = [name + ":nth=1:ENOMEM" for name in calls] + [name + ":after=1s" for name in listed if name.startswith("event:")]
+        items += [name + ":nth=1" for name in listed if name.startswith("cm:")]
         for at in range(0, len(items), 30):
             done = subprocess.run([VERBENA, "run", "--faults", ",".join(items[at:at + 30]), "--no-preload", "--", "true"],
                                   text=True, capture_output=True)
