@@ -42,11 +42,12 @@
 	X(rdma_reject_ece) X(rdma_set_local_ece) X(rdma_get_remote_ece)                                                \
 	X(rdma_resolve_addrinfo) X(rdma_query_addrinfo) X(rdma_write_cm_event)
 
-/* X(name, the number of ibv_event_type). A device's and a port's; a QP's, a CQ's and an SRQ's. */
+/* X(name, the number of ibv_event_type). A device's and a port's; a QP's, a CQ's, an SRQ's and a WQ's. */
 #define VB_EVENT_NAMES(X)                                                                                              \
 	X(port_down, 10) X(port_up, 9) X(port_err, 10) X(port_active, 9) X(lid_change, 11) X(pkey_change, 12)          \
 	X(sm_change, 13) X(client_reregister, 17) X(gid_change, 18) X(device_fatal, 8)                                 \
-	X(qp_fatal, 1) X(qp_req_err, 2) X(qp_access_err, 3) X(cq_err, 0) X(srq_err, 14) X(srq_limit, 15)
+	X(qp_fatal, 1) X(qp_req_err, 2) X(qp_access_err, 3) X(cq_err, 0) X(srq_err, 14) X(srq_limit, 15)               \
+	X(wq_fatal, 19)
 
 /* Errors that a call can be told to return. */
 #define VB_ERROR_NAMES(X)                                                                                              \

@@ -400,6 +400,11 @@ void vb_async_event_queue(struct context_object *context, enum ibv_event_type ty
 		event.element.srq = &srq->ibv;
 		element = srq;
 		delivered = &srq->async_delivered;
+	} else if (link && type == IBV_EVENT_WQ_FATAL) {
+		struct wq_object *wq = vb_container_of(link, struct wq_object, link);
+		event.element.wq = &wq->ibv;
+		element = wq;
+		delivered = &wq->async_delivered;
 	} else if (link) {
 		struct qp_object *qp = vb_container_of(link, struct qp_object, link);
 		event.element.qp = &qp->ibv;

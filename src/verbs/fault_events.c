@@ -32,6 +32,9 @@ static bool is_about(int event, enum object_kind *kind)
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		*kind = OBJECT_SRQ;
 		return true;
+	case IBV_EVENT_WQ_FATAL:
+		*kind = OBJECT_WQ;
+		return true;
 	default:
 		return false;
 	}

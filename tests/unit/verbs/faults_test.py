@@ -127,6 +127,9 @@ class OurProgram(unittest.TestCase):
         self.assertEqual([line for line in lines if line.startswith("event")],
                          ["event: CQ error", "event: SRQ limit reached", "event: SRQ catastrophic error"])
 
+    def test_the_event_of_a_work_queue(self):
+        self.assertIn("event: WQ fatal", self.step("event:wq_fatal:after=10ms", "work queue"))
+
     def test_events_of_queues_go_with_them(self):
         self.assertIn("events: gone", self.step("event:srq_err:after=10ms,event:cq_err:after=10ms", "gone"))
 

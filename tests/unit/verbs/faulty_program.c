@@ -266,6 +266,19 @@ static void queues_fail(void)
 	require(ibv_destroy_srq(srq) == 0 && ibv_destroy_cq(cq) == 0 && ibv_destroy_cq(younger) == 0, "destroying");
 }
 
+static void work_queue_fails(void)
+{
+	struct ibv_async_event event;
+	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+	struct ibv_wq_init_attr init = { .wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = pd, .cq = cq };
+	struct ibv_wq *wq = cq ? ibv_create_wq(context, &init) : NULL;
+	require(wq != NULL, "ibv_create_wq");
+	require(ibv_get_async_event(context, &event) == 0 && event.element.wq == wq, "an event");
+	printf("event: %s\n", ibv_event_type_str(event.event_type));
+	ibv_ack_async_event(&event);
+	require(ibv_destroy_wq(wq) == 0 && ibv_destroy_cq(cq) == 0, "destroying");
+}
+
 /* Events that nobody fetches go with their object. */
 static void queues_go(void)
 {
@@ -315,8 +328,8 @@ static const struct {
 	void (*run)(void);
 } steps[] = { { "regions", regions }, { "posts", posts }, { "port", port }, { "qp", qp_fails },
 	{ "device", device_fails }, { "polls", polls }, { "batches", batches }, { "counters", counters },
-	{ "device memory", device_memory }, { "forks", forks }, { "queues", queues_fail }, { "gone", queues_go },
-	{ "told", qp_is_told } };
+	{ "device memory", device_memory }, { "forks", forks }, { "queues", queues_fail },
+	{ "work queue", work_queue_fails }, { "gone", queues_go }, { "told", qp_is_told } };
 
 int main(int argc, char **argv)
 {
