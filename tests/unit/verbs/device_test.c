@@ -47,6 +47,23 @@ static void context__is_laid_out_for_inline_code(void **state)
 	assert_true(fcntl(f->context->cmd_fd, F_GETFD) >= 0);
 }
 
+/* Faults of calls that nobody asks for cost posting and polling not an instruction. */
+static void context__without_faults_has_the_plain_operations(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(f->context, &(struct ibv_cq_init_attr_ex){ .cqe = 4 });
+
+	assert_ptr_equal(f->context->ops.post_send, vb_qp_ops_post_send);
+	assert_ptr_equal(f->context->ops.post_recv, vb_qp_ops_post_recv);
+	assert_ptr_equal(f->context->ops.post_srq_recv, vb_srq_ops_post_recv);
+	assert_ptr_equal(f->context->ops.poll_cq, vb_cq_ops_poll);
+	assert_ptr_equal(f->context->ops.req_notify_cq, vb_cq_ops_req_notify);
+	assert_non_null(cq);
+	assert_ptr_equal(cq->start_poll, vb_cq_ex_start_poll);
+	assert_ptr_equal(cq->next_poll, vb_cq_ex_next_poll);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
 static void device__reports_what_it_grants(void **state)
 {
 	struct fixture *f = *state;
@@ -252,6 +269,7 @@ int main(void)
 		cmocka_unit_test(device__is_the_same_object_in_every_list),
 		WITH_DEVICE(device__outlives_its_list_when_opened),
 		WITH_DEVICE(context__is_laid_out_for_inline_code),
+		WITH_DEVICE(context__without_faults_has_the_plain_operations),
 		WITH_DEVICE(device__reports_what_it_grants),
 		WITH_DEVICE(device__query_writes_no_more_than_the_caller_has),
 		WITH_DEVICE(port__is_an_active_ethernet_port),
