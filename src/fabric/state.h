@@ -9,7 +9,7 @@
 
 #include "fabric/events.h"
 #include "fabric/fabric.h"
-#include "fabric/number_map.h"
+#include "base/number_map.h"
 #include "fabric/pool.h"
 #include "net/flow_job.h"
 #include "net/route.h"

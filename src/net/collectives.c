@@ -209,6 +209,36 @@ const struct collective_algorithm *collective_algorithm(const char *name, uint32
 	return number < kind->count ? &kind->algorithms[number] : NULL;
 }
 
+/* Of steps that all are waited for a bit each, of others how many there are. */
+void collective_note_arrival(
+	const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t *arrived)
+{
+	switch (algorithm->waiting) {
+	case FOR_THE_LAST:
+		++*arrived;
+		break;
+	case FOR_ALL_BEFORE:
+		*arrived |= 1ull << step;
+		break;
+	case FOR_ALL_OF_A_HALF:
+		*arrived += step < ranks - 1;
+		break;
+	}
+}
+
+bool collective_may_send(const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t arrived)
+{
+	switch (algorithm->waiting) {
+	case FOR_THE_LAST:
+		return arrived >= step;
+	case FOR_ALL_BEFORE:
+		return (~arrived & ((1ull << step) - 1)) == 0;
+	case FOR_ALL_OF_A_HALF:
+		break;
+	}
+	return step < ranks - 1 || arrived == ranks - 1;
+}
+
 struct collective_law collective_law(const struct collective *of)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);

@@ -38,7 +38,7 @@ struct collective_step {
 
 /* The messages that a rank waits for before it sends: they carry the data that it passes on. */
 enum collective_waiting {
-	FOR_THE_LAST,      /* that of the step before */
+	FOR_THE_LAST,      /* that of the step before: they come from one rank, by one connection, in order */
 	FOR_ALL_BEFORE,    /* those of all steps before, at most 64: they may overtake each other */
 	FOR_ALL_OF_A_HALF, /* in the second half all of the first; in the first none */
 };
@@ -51,6 +51,12 @@ struct collective_algorithm {
 	bool is_by_powers_of_2;      /* of ranks */
 	double (*buffers)(double n); /* what a rank sends, in buffers of S bytes */
 };
+
+/* `arrived` is what a rank remembers of messages that have come, at first 0. */
+void collective_note_arrival(
+	const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t *arrived);
+/* A rank that has sent all steps before may send this one. */
+bool collective_may_send(const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t arrived);
 
 bool collective_is_kind(const char *kind);
 const char *collective_kind_name(const char *kind); /* the kind's own name, which is valid for ever */

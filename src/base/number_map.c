@@ -1,5 +1,5 @@
 /* See number_map.h: open addressing with linear probing, at most three quarters full. */
-#include "fabric/number_map.h"
+#include "base/number_map.h"
 #include <stdlib.h>
 #include "base/invariant.h"
 

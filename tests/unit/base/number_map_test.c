@@ -1,6 +1,6 @@
 /* A map from numbers to numbers, against an array. */
 #include "base/random.h"
-#include "fabric/number_map.h"
+#include "base/number_map.h"
 #include "../unit.h"
 
 enum { KEYS = 300, STEPS = 200000 };

@@ -1,6 +1,6 @@
-/* A map from numbers to numbers, for what is open at an endpoint: it takes memory for its entries only. */
-#ifndef FABRIC_NUMBER_MAP_H
-#define FABRIC_NUMBER_MAP_H
+/* A map from numbers to numbers, for what is open at a time: it takes memory for its entries only. */
+#ifndef VB_BASE_NUMBER_MAP_H
+#define VB_BASE_NUMBER_MAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

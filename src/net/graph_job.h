@@ -1,0 +1,36 @@
+/* A graph of operations (graph.h) as a job: each begins when its waits and its stream let it, and what became of it is
+ * kept. */
+#ifndef NET_GRAPH_JOB_H
+#define NET_GRAPH_JOB_H
+
+#include "net/graph.h"
+#include "net/job.h"
+
+/* What became of an operation, and why not sooner: the operation that it waited for last. */
+struct graph_record {
+	vb_time begin, end; /* -1: never */
+	uint32_t let_begin; /* of the same rank: by its end, or begin, or by leaving the stream. GRAPH_NONE: none */
+	uint32_t let_end;   /* of another rank: the one whose message it waited for. GRAPH_NONE: none */
+};
+
+struct graph_job {
+	struct job job;
+	const struct graph *graph;
+	struct graph_record *records; /* by operation */
+	/* The rest is for graph_job.c alone. */
+	uint32_t *waits_left, *link, *state_of; /* by operation */
+	struct graph_part *parts;               /* of collectives, by state_of */
+	struct graph_stream *streams;           /* by rank, then by stream */
+	struct graph_mail *mail;                /* by rank */
+	bool is_out_of_memory;                  /* operations were lost */
+};
+
+/* The graph has passed graph_finish, and is borrowed. -ENOMEM: nothing is open. */
+int graph_job_open(struct graph_job *job, const struct graph *graph);
+void graph_job_close(struct graph_job *job);
+/* The lowest operation that has not ended, and how many there are; GRAPH_NONE: all have. */
+uint32_t graph_job_unfinished(const struct graph_job *job, uint32_t *count);
+/* The operation that ended last, of several the lowest; GRAPH_NONE: none has ended. */
+uint32_t graph_job_last(const struct graph_job *job);
+
+#endif
