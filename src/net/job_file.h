@@ -1,0 +1,47 @@
+/* Jobs from files of other tools. A reader fills in the graph; the format is known by the content.
+ *
+ * To add a format: a file job_read_NAME.c with `is` and `read`, and its row in job_file.c. */
+#ifndef NET_JOB_FILE_H
+#define NET_JOB_FILE_H
+
+#include "net/graph.h"
+#include "net/text.h"
+
+enum { JOB_FILE_NOTES = 16 };
+
+struct job_file_options {
+	uint32_t gpus;      /* of the network, for files that leave the number of ranks to it; 0: unknown */
+	const char *groups; /* a file with groups of ranks, for formats that have one; NULL: none */
+};
+
+struct job_file {
+	struct graph graph;
+	const char *format; /* "GOAL" */
+	uint32_t *where;    /* by operation: the line or node that it comes from */
+	uint32_t where_room;
+	const char *where_is; /* "line", "node" */
+	/* What the file has and is not modelled, and what was taken otherwise than it says: each is said once. */
+	char notes[JOB_FILE_NOTES][160];
+	unsigned note_count;
+};
+
+/* Reads and finishes the graph. -EINVAL and why, with the file's name and the line or byte; -ENOMEM. The file is freed
+ * then. */
+int job_file_read(
+	struct job_file *file, const char *path, const struct job_file_options *options, char *why, unsigned why_size);
+void job_file_free(struct job_file *file);
+
+/* ---- For readers ------------------------------------------------------------------------------------------------- */
+
+struct job_format {
+	const char *name, *where_is;
+	/* Whether these bytes, the first of the file, are of this format. */
+	bool (*is)(const char *bytes, size_t length);
+	int (*read)(struct job_file *file, struct text *text, const struct job_file_options *options);
+};
+
+/* graph_add, and where the operation comes from. -ENOMEM. */
+int job_file_add(struct job_file *file, const struct graph_operation *operation, uint32_t where);
+__attribute__((format(printf, 2, 3))) void job_file_note(struct job_file *file, const char *format, ...);
+
+#endif
