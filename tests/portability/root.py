@@ -1,6 +1,7 @@
 """A clean Debian of its own in a directory, made by mmdebstrap. What runs in it has its own mounts, processes and, unless
 it needs the archive, network: when it ends, or is killed, nothing of these is left."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -20,6 +21,11 @@ mount -t tmpfs tmpfs "$1/run"
 [ "$3" = network ] || ip link set lo up
 exec chroot "$1" /bin/bash -c "$2"
 """
+
+
+# A clean root is clean of this machine's variables too: certificates, compilers, package indexes. Of the way to the archive it is told.
+CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+         **{name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}}
 
 
 class Broken(Exception):
@@ -55,7 +61,7 @@ class Root:
         process = subprocess.Popen(
             [*ALONE, *([] if network else ["--net"]), "sh", "-c", ENTER,
              "sh", self.path, wanted, "network" if network else "none"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            env=CLEAN, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         return self._finish(process, command, seconds)
 
     def _finish(self, process, command, seconds):
