@@ -14,7 +14,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: conformance-ucx conformance-fabtests shown validate-fabric validate-live interop sanitize install dist deb wheel portability containers format clean help
+.PHONY: conformance-ucx conformance-fabtests shown validate-fabric validate-live interop sanitize install dist deb wheel portability containers gitlab format clean help
 
 all: ## build the product, all that is installed, optimised, into build/
 	$(DEPS) build
@@ -145,6 +145,9 @@ portability: ## from nothing, in clean roots of Debian 12 and 13: everything (ro
 containers: ## build the image of the Containerfile, run the pods of examples/kubernetes/ in podman (root; ARGS="--directory DIR")
 	$(DEPS) containers
 	@python3 tests/containers/run.py $(ARGS)
+
+gitlab: ## run a job with examples/ci/gitlab.yml by gitlab-ci-local, which is not installed for it (root)
+	@python3 tests/ci/gitlab.py
 
 format: ## put every C file into the house style, with clang-format 14
 	$(DEPS) format

@@ -4,6 +4,7 @@ no privilege and whose programs lie where the init container puts them, a job of
 
 import copy
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -131,6 +132,8 @@ class ExamplesTest(unittest.TestCase):
         self.assertTrue(any("scripts/ci-setup" in line for line in job["before_script"]))
         self.assertEqual(job["cache"]["paths"], [".verbena"])
         self.assertTrue(any(".verbena" in line for line in job["before_script"]))
+        # verbena run refuses a variable with its prefix that is no setting
+        self.assertNotIn("VERBENA_", "".join([*job["variables"], *job["before_script"]]))
 
     def test_action(self):
         action = self.load("action.yml")[0]
@@ -141,6 +144,12 @@ class ExamplesTest(unittest.TestCase):
             for value in step["env"].values():
                 self.assertIn(value.removeprefix("${{ inputs.").removesuffix(" }}"), action["inputs"])
         self.assertTrue((self.root / "scripts/ci-setup").stat().st_mode & 0o100)
+
+    def test_that_eval_of_a_failed_setup_fails(self):
+        done = subprocess.run([self.root / "scripts/ci-setup", "--wheel", "none", "--prefix", "/dev/null/none"], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "false\n")
 
 
 if __name__ == "__main__":
