@@ -58,13 +58,22 @@ static int make_socket(sa_family_t family, uint8_t slot, uint32_t receive_buffer
 	return fd;
 }
 
-static int join_port(sa_family_t family, int fd)
+static int join_port_at(sa_family_t family, int fd, in_addr_t address)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(VB_UDP_PORT) };
-	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(VB_UDP_PORT) };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(VB_UDP_PORT), .sin_addr.s_addr = address };
+	if (address != INADDR_ANY) {
+		memset(six.sin6_addr.s6_addr + 10, 0xFF, 2);
+		memcpy(six.sin6_addr.s6_addr + 12, &address, 4);
+	}
 	int rc = family == AF_INET6 ? bind(fd, (struct sockaddr *)&six, sizeof(six))
 				    : bind(fd, (struct sockaddr *)&four, sizeof(four));
 	return rc ? -errno : 0;
+}
+
+static int join_port(sa_family_t family, int fd)
+{
+	return join_port_at(family, fd, INADDR_ANY);
 }
 
 static int make_own(struct group *group)
@@ -76,7 +85,7 @@ static int make_own(struct group *group)
 	vb_set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, USUAL_BUFFER);
 	if (group->family == AF_INET6)
 		vb_set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
-	else
+	if (group->family == AF_INET || !vb_counts_drops(fd))
 		vb_set_option(fd, IPPROTO_IP, IP_PKTINFO, 1);
 	return fd;
 }
@@ -290,6 +299,8 @@ void group_find_survivors(struct group *group, bool survives[STEER_SLOTS])
 
 bool group_verify(struct group *group, uint8_t slot)
 {
+	if (group->is_unsteered)
+		return true;
 	open_probe(&group->probe); /* without a map the source port decides, so try another one */
 	if (!wait_for_probes(group))
 		return true; /* without loopback nothing can be probed */
@@ -298,6 +309,47 @@ bool group_verify(struct group *group, uint8_t slot)
 			(slot == 0 || slot_probe_arrives(group, slot)))
 			return true;
 	return false;
+}
+
+/* ---- Without steering -------------------------------------------------------------------------------------------- */
+
+/* The port belongs to one slot, the first; our own socket then has it at 127.0.0.1 alone, where connections of this
+ * host's are made. A kernel that runs no programs prefers the socket with the exact address. */
+
+static int take_port(struct group *group, in_addr_t address)
+{
+	int own = make_own(group);
+	if (own < 0)
+		return own;
+	close(group->own);
+	group->own = own;
+	return join_port_at(group->family, own, address);
+}
+
+static int add_unsteered(struct group *group, uint8_t slot, int fd)
+{
+	assert(group->is_unsteered);
+	if (!group->wire_slot) {
+		int rc = take_port(group, htonl(INADDR_LOOPBACK));
+		if (rc == 0)
+			rc = join_port(group->family, fd);
+		if (rc)
+			return rc;
+		group->wire_slot = slot;
+	}
+	group->fd[slot] = fd;
+	return 0;
+}
+
+static void remove_unsteered(struct group *group, uint8_t slot)
+{
+	assert(group->is_unsteered);
+	close(group->fd[slot]);
+	group->fd[slot] = -1;
+	if (group->wire_slot == slot) {
+		group->wire_slot = 0;
+		take_port(group, INADDR_ANY);
+	}
 }
 
 /* ---- Sockets come and go ----------------------------------------------------------------------------------------- */
@@ -315,6 +367,8 @@ static int move_own_to_end(struct group *group)
 
 int group_repair(struct group *group)
 {
+	if (group->is_unsteered)
+		return 0;
 	if (!wait_for_probes(group))
 		return -ENETDOWN;
 	int rc = move_own_to_end(group);
@@ -386,6 +440,10 @@ int group_open(struct group *group, char *why, size_t why_size)
 		group->default_buffer = group_receive_buffer(example);
 		close(example);
 	}
+	group->is_unsteered = !vb_counts_drops(group->own);
+	group->wire_slot = 0;
+	if (group->is_unsteered)
+		return 0;
 	/* The program of a broker that died is still attached; it has probes, as ours does. */
 	int own = find_own(group);
 	if (own > 0)
@@ -425,6 +483,13 @@ int group_add(struct group *group, uint8_t slot, uint32_t receive_buffer, uint32
 	if (fd < 0)
 		return fd;
 	vb_set_option(fd, SOL_SOCKET, SO_LOCK_FILTER, 1);
+	if (group->is_unsteered) {
+		int rc = add_unsteered(group, slot, fd);
+		*effective_buffer = group_receive_buffer(fd);
+		if (rc)
+			close(fd);
+		return rc;
+	}
 	int own = make_own(group);
 	if (own < 0) {
 		close(fd);
@@ -465,6 +530,10 @@ bool group_remove(struct group *group, uint8_t slot)
 	if (group->fd[slot] < 0)
 		return true;
 	assert(slot != 0);
+	if (group->is_unsteered) {
+		remove_unsteered(group, slot);
+		return true;
+	}
 	int leaver = group->fd[slot], hole = group->index[slot], keeper = -1;
 	bool is_last = hole == (int)group->count - 2;
 	int own = make_own(group);

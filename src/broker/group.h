@@ -20,6 +20,8 @@ struct group {
 	int own;            /* not locked: programs are attached through it */
 	int probe, fence;   /* sends probes; receives a datagram that shows that earlier ones have arrived */
 	struct sockaddr_in fence_address;
+	bool is_unsteered;           /* the kernel runs no programs: the port is wire_slot's alone */
+	uint8_t wire_slot;           /* of those slots; 0: the broker's own socket has the port */
 	unsigned count;              /* sockets in the group */
 	int fd[STEER_SLOTS];         /* by slot, or -1 */
 	int index[STEER_SLOTS];      /* by slot, or -1: not known */

@@ -3,6 +3,7 @@
 #define VB_PORT_RECEIVE_SOCKET_H
 
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <linux/udp.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -23,6 +24,16 @@ static inline void vb_set_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+/* gVisor takes filters and steering programs and runs none. It counts no drops either, which every Linux since 4.12
+ * does. */
+static inline bool vb_counts_drops(int fd)
+{
+	uint32_t memory[SK_MEMINFO_VARS];
+	socklen_t length = sizeof(memory);
+
+	return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &length) == 0;
+}
+
 /* Options may have been set before, by the broker or by another port. Options that an older kernel lacks are done
  * without. */
 static inline void vb_prepare_receive_socket(int fd)
@@ -36,7 +47,8 @@ static inline void vb_prepare_receive_socket(int fd)
 		vb_set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 		vb_set_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
 		vb_set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
-		vb_set_option(fd, IPPROTO_IP, IP_PKTINFO, 0);
+		/* gVisor tells an IPv4 packet's address by IPv4's option alone. */
+		vb_set_option(fd, IPPROTO_IP, IP_PKTINFO, !vb_counts_drops(fd));
 		vb_set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	} else {
 		vb_set_option(fd, IPPROTO_IP, IP_PKTINFO, 1);

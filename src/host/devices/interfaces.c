@@ -22,6 +22,7 @@
 #include "os/route.h"
 
 #define REPLY_BYTES 32768
+#define USUAL_MTU   1500
 /* A temporary or retiring address would make a GID that goes away; a tentative one cannot send yet. */
 #define UNUSABLE (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED | IFA_F_TEMPORARY)
 
@@ -68,6 +69,8 @@ static int take_link(struct interface_list *list, const struct nlmsghdr *message
 		else if (a->rta_type == IFLA_ADDRESS && RTA_PAYLOAD(a) == sizeof(interface->mac))
 			memcpy(interface->mac, RTA_DATA(a), sizeof(interface->mac));
 	}
+	if (interface->mtu == 0) /* gVisor on its host's network does not tell */
+		interface->mtu = USUAL_MTU;
 	return 0;
 }
 
