@@ -20,7 +20,6 @@ int endpoints_open(struct fabric *fabric)
 	};
 	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
 		fabric->endpoints[i].link = fabric->network->endpoints[i].link;
-		fabric->endpoints[i].first_flow = FLOW_NONE;
 		fabric->endpoints[i].sleeps = nic_of(fabric, i)->wake_latency > 0;
 		fabric->endpoints[i].first_waiting = NO_PACKET;
 	}

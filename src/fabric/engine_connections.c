@@ -260,9 +260,12 @@ static struct connection *open_own(struct shard *shard, const struct flow_state 
 	return shard->is_out_of_memory ? NULL : its;
 }
 
-static uint64_t key_of(const struct flow_state *flow)
+/* Of an endpoint: GPUs that share a NIC do not share connections. */
+static uint64_t key_of(const struct fabric *fabric, const struct flow_state *flow)
 {
-	return (uint64_t)flow->dst << 32 | flow->channel;
+	const uint32_t gpus = fabric->config->hosts.gpus;
+	const uint64_t gpu = gpus ? flow->from % gpus : 0;
+	return (uint64_t)flow->to << 32 | gpu << 16 | (flow->channel & 0xffff);
 }
 
 struct connection *connection_of(struct shard *shard, struct flow_state *flow, uint32_t pieces)
@@ -273,14 +276,14 @@ struct connection *connection_of(struct shard *shard, struct flow_state *flow, u
 		return connection_at(fabric, fabric->listed_connections[flow->tag]);
 	if (flow->channel == 0 || pieces > KEPT_DEPTH)
 		return open_own(shard, flow, pieces);
-	uint32_t *number = number_map_find(kept, key_of(flow));
+	uint32_t *number = number_map_find(kept, key_of(fabric, flow));
 	if (number)
 		return connection_at(fabric, *number);
 	struct connection *its = open_own(shard, flow, KEPT_DEPTH);
 	if (!its)
 		return NULL;
 	its->is_kept = its->tells_arrivals = true;
-	number = number_map_make(kept, key_of(flow));
+	number = number_map_make(kept, key_of(fabric, flow));
 	shard->is_out_of_memory |= !number;
 	if (number)
 		*number = its->number;

@@ -18,15 +18,16 @@ struct event {
 
 /* At the same moment, in this order: links and ports come before what endpoints do by themselves. */
 enum event_kind {
-	EVENT_ARRIVAL, /* the first packet or frame on a link arrives */
-	EVENT_PORT,    /* a port's wire is free, or one of its pauses may be over */
-	EVENT_WIRE,    /* an endpoint's wire is free */
-	EVENT_TIMER,   /* an endpoint's timer */
-	EVENT_FLOW,    /* an endpoint's next flow begins */
-	EVENT_RENEWAL, /* pauses of a switch's incoming link are sent again */
-	EVENT_WATCH,   /* a port's watchdog */
-	EVENT_CALL,    /* the holder of the endpoints asked for it */
-	EVENT_WAKE,    /* an endpoint's process runs */
+	EVENT_ARRIVAL,  /* the first packet or frame on a link arrives */
+	EVENT_PORT,     /* a port's wire is free, or one of its pauses may be over */
+	EVENT_WIRE,     /* an endpoint's wire is free */
+	EVENT_TIMER,    /* an endpoint's timer */
+	EVENT_FLOW,     /* a rank's next operation begins, or is over */
+	EVENT_RENEWAL,  /* pauses of a switch's incoming link are sent again */
+	EVENT_WATCH,    /* a port's watchdog */
+	EVENT_CALL,     /* the holder of the endpoints asked for it */
+	EVENT_WAKE,     /* an endpoint's process runs */
+	EVENT_SCALE_UP, /* a transfer of a host's scale-up domain is over */
 };
 
 /* Orders events of one kind at one moment: first by `turn`, a hash that changes every time, so that of two that always

@@ -11,6 +11,7 @@
 #include "cc/cc.h"
 #include "engine/nic.h"
 #include "net/flows.h"
+#include "net/hosts.h"
 #include "net/job.h"
 #include "net/network.h"
 #include "wire/packet.h"
@@ -68,6 +69,7 @@ struct fabric_tcp {
 struct fabric_config {
 	const struct network *network; /* like all pointers here, borrowed for the run */
 	const struct flow_list *flows;
+	struct hosts hosts; /* whose GPUs are the jobs' ranks; a list is of endpoints, and not for hosts with GPUs */
 	struct job *const *jobs; /* that run beside the list */
 	uint32_t job_count;
 	uint64_t seed;
@@ -185,8 +187,8 @@ struct fabric_pauses {
 /* Of a job, beside the list. */
 struct fabric_message {
 	uint64_t tag, bytes;
-	vb_time start, end; /* end: when the program heard of it; of one that failed too */
-	uint32_t src, dst, job, error, cause;
+	vb_time start, end;                   /* end: when the program heard of it; of one that failed too */
+	uint32_t src, dst, job, error, cause; /* src, dst: ranks */
 };
 
 #define FABRIC_FAILURES 8
@@ -216,6 +218,7 @@ struct fabric_result {
 	uint64_t operations, flows_done, flows_failed; /* flows, and operations of jobs; operations: in all */
 	uint64_t packet_hops, data_packets, acks, events;
 	uint64_t payload_bytes;                                                /* delivered; each byte counts once */
+	uint64_t scale_up_bytes;                                               /* of these, in scale-up domains */
 	uint64_t resent_packets, probes, timeouts, naks, cnps, marked_packets; /* probes: engines only */
 	uint64_t drops, lossless_drops, lost, pauses;
 	uint64_t hash; /* of flows and links; the same for every number of threads */

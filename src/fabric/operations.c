@@ -6,25 +6,36 @@
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
 #include "fabric/ns3.h"
+#include "fabric/scale_up.h"
 #include "fabric/starts.h"
 #include "net/grow.h"
 
-static vb_time host_latency(const struct fabric *fabric, uint32_t endpoint)
+/* Of the rank's NICs, which all are alike. */
+static vb_time host_latency(const struct fabric *fabric, uint32_t rank)
 {
+	const uint32_t endpoint = hosts_endpoint_of(&fabric->config->hosts, rank, 0);
 	return fabric->network->nics[fabric->network->endpoints[endpoint].nic].host_latency;
 }
 
-/* Puts the endpoint's next operation into the calendar. */
-static void await_flow(struct shard *shard, struct endpoint *endpoint, uint32_t number)
+/* Puts the rank's next operation into the calendar. */
+static void await_flow(struct shard *shard, uint32_t number)
 {
-	if (endpoint->first_flow == FLOW_NONE)
+	struct rank *rank = &shard->fabric->ranks[number];
+	if (rank->first_flow == FLOW_NONE)
 		return;
-	vb_time at = flow_at(shard->fabric, endpoint->first_flow)->result.start + host_latency(shard->fabric, number);
-	if (endpoint->is_flow_awaited && endpoint->flow_at <= at)
+	vb_time at = flow_at(shard->fabric, rank->first_flow)->due + host_latency(shard->fabric, number);
+	if (rank->is_flow_awaited && rank->flow_at <= at)
 		return;
-	endpoint->is_flow_awaited = true;
-	endpoint->flow_at = at;
+	rank->is_flow_awaited = true;
+	rank->flow_at = at;
 	events_add(&shard->events, at, event_key(EVENT_FLOW, 0, number));
+}
+
+static void queue(const struct fabric *fabric, uint32_t number, uint32_t flow, vb_time due)
+{
+	struct rank *rank = &fabric->ranks[number];
+	flow_at(fabric, flow)->due = due;
+	rank->first_flow = starts_add(fabric, rank->first_flow, flow);
 }
 
 /* ---- What jobs ask for ------------------------------------------------------------------------------------------- */
@@ -33,7 +44,7 @@ static void await_flow(struct shard *shard, struct endpoint *endpoint, uint32_t 
 struct sink {
 	struct job_sink calls;
 	struct shard *shard;
-	uint32_t endpoint;
+	uint32_t rank;
 	uint8_t job;
 };
 
@@ -46,52 +57,53 @@ static struct flow_state *add_operation(struct sink *sink, vb_time start, uint64
 		return NULL;
 	}
 	struct flow_state *flow = flow_at(shard->fabric, *number);
-	flow->src = sink->endpoint;
+	flow->from = sink->rank;
 	flow->tag = tag;
 	flow->job = sink->job;
 	flow->result = (struct flow_result){ .start = start, .fct = -1 };
 	return flow;
 }
 
-static void queue(struct sink *sink, uint32_t number)
-{
-	struct endpoint *endpoint = &sink->shard->fabric->endpoints[sink->endpoint];
-	endpoint->first_flow = starts_add(sink->shard->fabric, endpoint->first_flow, number);
-}
-
 static void take_message(struct job_sink *calls, const struct message *message)
 {
 	struct sink *sink = (struct sink *)calls;
 	const struct fabric *fabric = sink->shard->fabric;
+	const struct hosts *hosts = &fabric->config->hosts;
 	uint32_t number;
-	assert(message->src == sink->endpoint && message->src != message->dst);
+	assert(message->src == sink->rank && message->src != message->dst);
+	assert(message->dst < fabric->rank_count);
 	assert(message->bytes > 0);
 	struct flow_state *flow = add_operation(sink, message->start, message->tag, &number);
 	if (!flow)
 		return;
-	flow->is_message = true;
-	flow->dst = message->dst;
+	flow->doing = FLOW_IS_SENT;
+	flow->to = message->dst;
+	flow->src = hosts_endpoint_of(hosts, message->src, message->channel);
+	flow->dst = hosts_endpoint_of(hosts, message->dst, message->channel);
 	flow->bytes = message->bytes;
 	flow->channel = message->channel;
 	flow->entropy = ns3_is_wanted(fabric) ? ns3_port(fabric, sink->job, message) : message->entropy;
 	flow->traffic_class = message->traffic_class;
 	flow->tells_arrival = message->tells_arrival;
-	queue(sink, number);
+	queue(fabric, sink->rank, number, message->start);
 }
 
 static void take_computation(struct job_sink *calls, vb_time until, uint64_t tag)
 {
+	struct sink *sink = (struct sink *)calls;
 	uint32_t number;
-	if (add_operation((struct sink *)calls, until, tag, &number))
-		queue((struct sink *)calls, number);
+	struct flow_state *flow = add_operation(sink, until, tag, &number);
+	if (!flow)
+		return;
+	flow->doing = FLOW_IS_COMPUTED;
+	queue(sink->shard->fabric, sink->rank, number, until);
 }
 
-static struct sink sink_of(struct shard *shard, uint32_t endpoint, uint8_t job)
+static struct sink sink_of(struct shard *shard, uint32_t rank, uint8_t job)
 {
-	return (struct sink){ .calls = { .send = take_message, .compute = take_computation },
-		.shard = shard,
-		.endpoint = endpoint,
-		.job = job };
+	return (struct sink){
+		.calls = { .send = take_message, .compute = take_computation }, .shard = shard, .rank = rank, .job = job
+	};
 }
 
 /* ---- What jobs are told ------------------------------------------------------------------------------------------ */
@@ -127,7 +139,7 @@ static void note_message(struct shard *shard, const struct flow_state *flow, vb_
 	if (fabric->has_list && flow->job == 0)
 		return; /* the list has its results */
 	shard->job_hash += fabric_chance(
-		flow->tag, (uint64_t)flow->src << 32 | flow->dst, (uint64_t)flow->result.start ^ (uint64_t)at << 20);
+		flow->tag, (uint64_t)flow->from << 32 | flow->to, (uint64_t)flow->result.start ^ (uint64_t)at << 20);
 	if (!fabric->config->tells_messages)
 		return;
 	if (!grow_by_one(&shard->messages, &shard->message_room, shard->message_count, sizeof(*shard->messages))) {
@@ -138,21 +150,20 @@ static void note_message(struct shard *shard, const struct flow_state *flow, vb_
 		.bytes = flow->bytes,
 		.start = flow->result.start,
 		.end = at,
-		.src = flow->src,
-		.dst = flow->dst,
+		.src = flow->from,
+		.dst = flow->to,
 		.job = number_of_job(fabric, flow),
 		.error = flow->result.error,
 		.cause = flow->result.cause };
 }
 
-void operation_end(struct shard *shard, uint32_t number)
+static void tell_end(struct shard *shard, uint32_t number, vb_time heard)
 {
 	struct fabric *fabric = shard->fabric;
 	struct flow_state *flow = flow_at(fabric, number);
 	struct job *job = fabric->jobs[flow->job];
 	assert(flow->result.fct == -1);
-	assert(fabric->endpoints[flow->src].shard == shard->index);
-	const vb_time heard = shard->now + host_latency(fabric, flow->src);
+	assert(fabric->ranks[flow->from].shard == shard->index);
 	flow->result.fct = flow->result.error ? -1 : heard - flow->result.start;
 	shard->flows_done++;
 	shard->flows_failed += flow->result.error != 0;
@@ -163,73 +174,121 @@ void operation_end(struct shard *shard, uint32_t number)
 		note_last(shard, heard);
 	note_message(shard, flow, heard);
 	if (job->kind->ended) {
-		struct sink sink = sink_of(shard, flow->src, flow->job);
-		job->kind->ended(job, flow->src, flow->tag, heard, &flow->result, &sink.calls);
+		struct sink sink = sink_of(shard, flow->from, flow->job);
+		job->kind->ended(job, flow->from, flow->tag, heard, &flow->result, &sink.calls);
 	}
-	await_flow(shard, &fabric->endpoints[flow->src], flow->src);
+	await_flow(shard, flow->from);
+}
+
+void operation_end(struct shard *shard, uint32_t number)
+{
+	tell_end(shard, number, shard->now + host_latency(shard->fabric, flow_at(shard->fabric, number)->from));
 	closing_add(shard, number);
 }
 
-void operation_arrive(struct shard *shard, uint32_t number)
+static void tell_arrival(struct shard *shard, uint32_t number, vb_time heard)
 {
 	struct fabric *fabric = shard->fabric;
 	const struct flow_state *flow = flow_at(fabric, number);
 	struct job *job = fabric->jobs[flow->job];
-	const vb_time heard = shard->now + host_latency(fabric, flow->dst);
-	assert(fabric->endpoints[flow->dst].shard == shard->index);
+	assert(fabric->ranks[flow->to].shard == shard->index);
 	if (!flow->tells_arrival)
 		return;
 	if (job->kind->ends_by_arrival)
 		note_last(shard, heard);
 	if (job->kind->arrived) {
-		struct sink sink = sink_of(shard, flow->dst, flow->job);
-		job->kind->arrived(job, flow->dst, flow->tag, heard, &sink.calls);
+		struct sink sink = sink_of(shard, flow->to, flow->job);
+		job->kind->arrived(job, flow->to, flow->tag, heard, &sink.calls);
 	}
-	await_flow(shard, &fabric->endpoints[flow->dst], flow->dst);
+	await_flow(shard, flow->to);
 }
+
+void operation_arrive(struct shard *shard, uint32_t number)
+{
+	tell_arrival(shard, number, shard->now + host_latency(shard->fabric, flow_at(shard->fabric, number)->to));
+}
+
+/* ---- What is due ------------------------------------------------------------------------------------------------- */
 
 static void end_computation(struct shard *shard, uint32_t number)
 {
 	const struct flow_state flow = *flow_at(shard->fabric, number);
 	struct job *job = shard->fabric->jobs[flow.job];
-	struct sink sink = sink_of(shard, flow.src, flow.job);
+	struct sink sink = sink_of(shard, flow.from, flow.job);
 	pool_put(&shard->fabric->flows, &shard->flows, number);
 	shard->flows_begun++;
 	shard->flows_done++;
-	note_last(shard, flow.result.start);
-	job->kind->computed(job, flow.src, flow.tag, flow.result.start, &sink.calls);
+	note_last(shard, flow.due);
+	job->kind->computed(job, flow.from, flow.tag, flow.due, &sink.calls);
 }
 
 static void begin_message(struct shard *shard, uint32_t number)
 {
-	const struct flow_state *flow = flow_at(shard->fabric, number);
-	struct job *job = shard->fabric->jobs[flow->job];
-	struct sink sink = sink_of(shard, flow->src, flow->job);
+	struct fabric *fabric = shard->fabric;
+	const struct flow_state *flow = flow_at(fabric, number);
+	const struct hosts *hosts = &fabric->config->hosts;
+	struct job *job = fabric->jobs[flow->job];
+	struct sink sink = sink_of(shard, flow->from, flow->job);
 	shard->flows_begun++;
-	shard->fabric->kind->post(shard, number);
+	if (hosts_host_of(hosts, flow->from) == hosts_host_of(hosts, flow->to))
+		scale_up_send(shard, number);
+	else
+		fabric->kind->post(shard, number);
 	if (job->kind->begun)
-		job->kind->begun(job, flow->src, flow->tag, &sink.calls);
+		job->kind->begun(job, flow->from, flow->tag, &sink.calls);
+}
+
+void operation_deliver(struct shard *shard, uint32_t number, vb_time at)
+{
+	struct flow_state *flow = flow_at(shard->fabric, number);
+	assert(flow->doing == FLOW_IS_SENT);
+	flow->doing = FLOW_IS_DELIVERED;
+	queue(shard->fabric, flow->to, number, at);
+	await_flow(shard, flow->to);
+}
+
+/* The sender hears of it at once: a scale-up domain acknowledges nothing that it waits for. */
+static void deliver(struct shard *shard, uint32_t number)
+{
+	const struct flow_state *flow = flow_at(shard->fabric, number);
+	shard->scale_up_bytes += flow->bytes;
+	tell_arrival(shard, number, flow->due);
+	tell_end(shard, number, flow->due);
+	pool_put(&shard->fabric->flows, &shard->flows, number);
+}
+
+static void do_what_is_due(struct shard *shard, uint32_t number)
+{
+	switch ((enum flow_doing)flow_at(shard->fabric, number)->doing) {
+	case FLOW_IS_SENT:
+		begin_message(shard, number);
+		break;
+	case FLOW_IS_COMPUTED:
+		end_computation(shard, number);
+		break;
+	case FLOW_IS_DELIVERED:
+		deliver(shard, number);
+		break;
+	}
 }
 
 void operations_on_start(struct shard *shard, uint32_t number)
 {
 	struct fabric *fabric = shard->fabric;
-	struct endpoint *endpoint = &fabric->endpoints[number];
+	struct rank *rank = &fabric->ranks[number];
+	const struct hosts *hosts = &fabric->config->hosts;
 	uint32_t flow;
-	if (!endpoint->is_flow_awaited || endpoint->flow_at != shard->now)
+	if (!rank->is_flow_awaited || rank->flow_at != shard->now)
 		return; /* an earlier event has done it */
-	endpoint->is_flow_awaited = false;
+	rank->is_flow_awaited = false;
 	const vb_time decided = shard->now - host_latency(fabric, number);
-	while ((flow = endpoint->first_flow) != FLOW_NONE && flow_at(fabric, flow)->result.start <= decided) {
-		endpoint->first_flow = starts_remove(fabric, flow);
-		assert(flow_at(fabric, flow)->src == number);
-		if (flow_at(fabric, flow)->is_message)
-			begin_message(shard, flow);
-		else
-			end_computation(shard, flow);
+	while ((flow = rank->first_flow) != FLOW_NONE && flow_at(fabric, flow)->due <= decided) {
+		rank->first_flow = starts_remove(fabric, flow);
+		do_what_is_due(shard, flow);
 	}
-	await_flow(shard, endpoint, number);
-	endpoint_wake(shard, number);
+	await_flow(shard, number);
+	for (uint32_t i = 0; i < hosts_nics_of_gpu(hosts); i++)
+		endpoint_wake(shard, hosts_endpoint_of(hosts, number, i));
 }
 
 void operation_forget(struct fabric *fabric, uint32_t number)
@@ -248,7 +307,17 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 	if (!fabric->jobs)
 		return -ENOMEM;
 	pool_open(&fabric->flows, flow_stride(fabric->kind ? fabric->kind->flow_bytes : 0));
-	int rc = flow_job_open(&fabric->listed, config->flows, fabric->network->endpoint_count, results);
+	fabric->rank_count = hosts_ranks(&config->hosts, fabric->network->endpoint_count);
+	fabric->ranks = calloc(fabric->rank_count + 1, sizeof(*fabric->ranks));
+	if (!fabric->ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fabric->rank_count; i++) {
+		const uint32_t endpoint = hosts_endpoint_of(&config->hosts, i, 0);
+		fabric->ranks[i] = (struct rank){ .first_flow = FLOW_NONE, .shard = fabric->endpoints[endpoint].shard };
+	}
+	int rc = flow_job_open(&fabric->listed, config->flows, fabric->rank_count, results);
+	if (rc == 0)
+		rc = scale_up_open(fabric);
 	if (rc)
 		return rc;
 	if (fabric->has_list)
@@ -263,19 +332,21 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 void operations_close(struct fabric *fabric)
 {
 	flow_job_close(&fabric->listed);
+	scale_up_close(fabric);
+	free(fabric->ranks);
 	pool_close(&fabric->flows);
 	free(fabric->jobs);
 }
 
 void operations_begin(struct fabric *fabric)
 {
-	for (uint32_t i = 0; i < fabric->network->endpoint_count; i++) {
-		struct shard *shard = &fabric->shards[fabric->endpoints[i].shard];
+	for (uint32_t i = 0; i < fabric->rank_count; i++) {
+		struct shard *shard = &fabric->shards[fabric->ranks[i].shard];
 		for (uint32_t k = 0; k < fabric->job_count; k++) {
 			struct sink sink = sink_of(shard, i, (uint8_t)k);
-			if (i < fabric->jobs[k]->endpoints)
+			if (i < fabric->jobs[k]->ranks)
 				fabric->jobs[k]->kind->begin(fabric->jobs[k], i, &sink.calls);
 		}
-		await_flow(shard, &fabric->endpoints[i], i);
+		await_flow(shard, i);
 	}
 }

@@ -120,6 +120,7 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 		result->lossless_drops += shard->lossless_drops;
 		result->lost += shard->lost;
 		result->payload_bytes += shard->payload_bytes;
+		result->scale_up_bytes += shard->scale_up_bytes;
 		result->flows_done += shard->flows_done;
 		result->flows_failed += shard->flows_failed;
 		if (shard->last_flow > result->last_flow)

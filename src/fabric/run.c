@@ -52,10 +52,17 @@ static int check_connections(const struct fabric_config *config, char *why, unsi
 static int check_jobs(const struct fabric_config *config, char *why, unsigned why_size)
 {
 	const uint32_t endpoints = config->network->endpoint_count;
+	int error = hosts_check(&config->hosts, endpoints, why, why_size);
+	if (error)
+		return error;
+	if (config->hosts.gpus && config->flows->count)
+		return why_not(
+			why, why_size, "flows are between endpoints, and hosts with GPUs have ranks: jobs alone");
+	const uint32_t ranks = hosts_ranks(&config->hosts, endpoints);
 	for (uint32_t i = 0; i < config->job_count; i++)
-		if (config->jobs[i]->endpoints > endpoints)
-			return why_not(why, why_size, "job %u: it has %u ranks, and there are %u endpoints", i,
-				config->jobs[i]->endpoints, endpoints);
+		if (config->jobs[i]->ranks > ranks)
+			return why_not(why, why_size, "job %u: it has %u ranks, and the network %u", i,
+				config->jobs[i]->ranks, ranks);
 	if (config->job_count > MOST_JOBS)
 		return why_not(why, why_size, "more than %u jobs", MOST_JOBS);
 	if (config->job_count && endpoints > CONNECTIONS_MOST_ENDPOINTS && config->endpoint == FABRIC_ENGINE)
@@ -261,14 +268,16 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src,
 			flow->dst);
 	}
-	for (uint32_t i = 0; i < fabric->config->job_count; i++)
-		for (uint32_t rank = 1; rank < fabric->config->jobs[i]->endpoints; rank++) {
-			if (routes_lead(fabric->routes, fabric->network, 0, rank) &&
-				routes_lead(fabric->routes, fabric->network, rank, 0))
+	for (uint32_t i = 0; i < fabric->config->job_count; i++) {
+		const uint32_t last = hosts_endpoint_of(&fabric->config->hosts, fabric->config->jobs[i]->ranks - 1, 0);
+		for (uint32_t to = 1; to <= last; to++) {
+			if (routes_lead(fabric->routes, fabric->network, 0, to) &&
+				routes_lead(fabric->routes, fabric->network, to, 0))
 				continue;
 			routes_free(fabric->routes);
-			return why_not(why, why_size, "job %u: no path leads between endpoints 0 and %u", i, rank);
+			return why_not(why, why_size, "job %u: no path leads between endpoints 0 and %u", i, to);
 		}
+	}
 	return 0;
 }
 

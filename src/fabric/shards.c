@@ -1,5 +1,5 @@
 /* See shards.h. Pods stay together if there are any, otherwise the endpoints of a switch do. The others are dealt out.
- */
+ * A host with GPUs stays together, with its first NIC. */
 #include "base/invariant.h"
 #include "fabric/shards.h"
 
@@ -50,6 +50,9 @@ void shards_cut(struct fabric *fabric)
 		network_node to = network->links[network->endpoints[i].link].to;
 		fabric->endpoints[i].shard = network_is_switch(to) ? fabric->switches[network_index(to)].shard : 0;
 	}
+	const struct hosts *hosts = &fabric->config->hosts;
+	for (uint32_t i = 0; hosts->gpus && i < network->endpoint_count; i++)
+		fabric->endpoints[i].shard = fabric->endpoints[i / hosts->nics * hosts->nics].shard;
 	fabric->window = 0;
 	for (uint32_t i = 0; shards > 1 && i < network->link_count;
 		i++) /* all links count, so that the window is the same for every number of shards */

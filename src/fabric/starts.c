@@ -5,8 +5,8 @@
 static bool is_before(const struct fabric *fabric, uint32_t a, uint32_t b)
 {
 	const struct flow_state *one = flow_at(fabric, a), *other = flow_at(fabric, b);
-	if (one->result.start != other->result.start)
-		return one->result.start < other->result.start;
+	if (one->due != other->due)
+		return one->due < other->due;
 	return one->job != other->job ? one->job < other->job : one->tag < other->tag;
 }
 

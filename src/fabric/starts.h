@@ -1,4 +1,4 @@
-/* The operations of an endpoint that have not begun: the next is the one with the earliest start, and of several the
+/* The operations of a rank that are to come: the next is the one that is due earliest, and of several the
  * one of the lowest job, then of the lowest tag. It is a pairing heap, linked by numbers in their records: adding takes
  * one step in any order, removing takes logarithmic time on average. */
 #ifndef FABRIC_STARTS_H
@@ -6,7 +6,7 @@
 
 #include "fabric/state.h"
 
-/* first: the next, or FLOW_NONE. Each function returns the next one afterwards. result.start is set. */
+/* first: the next, or FLOW_NONE. Each function returns the next one afterwards. `due` is set. */
 uint32_t starts_add(const struct fabric *fabric, uint32_t first, uint32_t flow);
 uint32_t starts_remove(const struct fabric *fabric, uint32_t first); /* removes the first */
 

@@ -110,20 +110,30 @@ struct mailbox {
 	uint32_t count, room, record_room, news_count, news_room;
 };
 
-/* An operation: a message, or a computation, which has a source only. What an endpoint without an engine knows of a
+/* What an operation that is in its rank's heap waits for. */
+enum flow_doing {
+	FLOW_IS_SENT,      /* to begin */
+	FLOW_IS_COMPUTED,  /* to be over; it has a source only */
+	FLOW_IS_DELIVERED, /* to arrive, by the scale-up domain; it is in the heap of the rank that it is for */
+};
+
+/* An operation: a message or a computation. What an endpoint without an engine knows of a
  * message is behind it: flow_stride. */
 struct flow_state {
 	uint32_t next,
 		first_child; /* starts.h; when it has ended, `next` is closing.h's; when it is not used, pool.h's */
+	vb_time due;         /* starts.h */
 	uint64_t bytes, tag;
 	struct flow_result result;
-	uint32_t src, dst;
+	uint32_t from, to;            /* ranks */
+	uint32_t src, dst;            /* endpoints */
 	uint32_t channel, connection; /* connection: of an engine, from when it begins */
 	uint32_t pieces_left;         /* of an engine: work requests */
 	uint32_t next_turn;           /* of an endpoint without one: turns.h */
 	uint16_t entropy;
 	uint8_t traffic_class, job;
-	bool is_message, tells_arrival;
+	uint8_t doing; /* enum flow_doing */
+	bool tells_arrival;
 };
 
 /* The content of an endpoint: an engine... */
@@ -154,13 +164,11 @@ struct ideal_end {
 struct tcp_end;
 
 struct endpoint {
-	vb_time armed_for;   /* the timer's event that counts */
-	vb_time spare_at;    /* another event of the timer, later than that; 0: none is known */
-	vb_time flow_at;     /* the event for flows that counts */
-	uint32_t link;       /* outgoing */
-	uint32_t first_flow; /* that has not begun: starts.h */
+	vb_time armed_for; /* the timer's event that counts */
+	vb_time spare_at;  /* another event of the timer, later than that; 0: none is known */
+	uint32_t link;     /* outgoing */
 	uint16_t shard;
-	bool is_wire_awaited, is_armed, is_flow_awaited;
+	bool is_wire_awaited, is_armed;
 	uint8_t stopped;        /* classes of the port that are not asked for packets */
 	bool sleeps, is_waking; /* sleeps: arrivals wait, from first_waiting on, until its process wakes up */
 	uint32_t first_waiting, last_waiting, wakes; /* first_waiting: or NO_PACKET */
@@ -169,6 +177,14 @@ struct endpoint {
 		struct ideal_end ideal;
 		struct tcp_end *tcp;
 	};
+};
+
+/* A program, of an endpoint or a GPU (net/hosts.h). */
+struct rank {
+	vb_time flow_at;     /* the event that counts */
+	uint32_t first_flow; /* that is to come: starts.h */
+	uint16_t shard;
+	bool is_flow_awaited;
 };
 
 struct switch_state {
@@ -199,7 +215,8 @@ struct shard {
 	struct vb_batch *batch;
 	uint32_t at_hand; /* packets of the batch that an endpoint has handed out and that are not taken yet */
 	bool is_out_of_memory, is_out_of_numbers;
-	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost, payload_bytes;
+	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost;
+	uint64_t payload_bytes, scale_up_bytes;
 	uint64_t arrived, resent, timeouts; /* of endpoints without engines; a packet counts as arrived once */
 	uint64_t flows_begun, flows_done, flows_failed; /* operations */
 	uint64_t job_hash;                              /* of the messages of all jobs but the list */
@@ -230,6 +247,9 @@ struct fabric {
 	bool has_outages; /* some link is down at times */
 	int day_shift;    /* of the shards' calendars */
 	struct endpoint *endpoints;
+	struct rank *ranks;
+	uint32_t rank_count;
+	struct domain *domains;           /* scale_up.h, by host; NULL: there are none */
 	const struct endpoint_kind *kind; /* of all endpoints; NULL: they are a holder's */
 	struct tcp *tcp;                  /* for endpoints of this kind */
 	struct pool connections;          /* of engines */

@@ -8,6 +8,7 @@
 #include "fabric/operations.h"
 #include "fabric/pfc.h"
 #include "fabric/windows.h"
+#include "fabric/scale_up.h"
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -52,6 +53,9 @@ static void happen(struct shard *shard, const struct event *event)
 		break;
 	case EVENT_FLOW:
 		operations_on_start(shard, number);
+		break;
+	case EVENT_SCALE_UP:
+		scale_up_on_event(shard, number);
 		break;
 	case EVENT_RENEWAL:
 		pfc_on_renewal(shard, number);

@@ -53,7 +53,7 @@ int collective_job_open(struct collective_job *job, const struct collective *of)
 	const struct collective_algorithm *algorithm = collective_find(of);
 	const uint32_t steps = algorithm->steps(of->ranks);
 	*job = (struct collective_job){
-		.job = { .kind = &kind, .operations = (uint64_t)of->ranks * steps, .endpoints = of->ranks },
+		.job = { .kind = &kind, .operations = (uint64_t)of->ranks * steps, .ranks = of->ranks },
 		.of = *of,
 		.algorithm = algorithm,
 		.steps = steps,

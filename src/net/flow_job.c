@@ -149,7 +149,7 @@ static int sort_by_source(struct flow_job *job, uint32_t endpoints)
 
 int flow_job_open(struct flow_job *job, const struct flow_list *list, uint32_t endpoints, struct flow_result *results)
 {
-	*job = (struct flow_job){ .job = { .kind = &kind, .operations = list->count, .endpoints = endpoints },
+	*job = (struct flow_job){ .job = { .kind = &kind, .operations = list->count, .ranks = endpoints },
 		.list = list,
 		.results = results };
 	int error = flow_followers_make(&job->followers, list);

@@ -445,7 +445,7 @@ int graph_job_open(struct graph_job *job, const struct graph *graph)
 	uint32_t collectives = 0, parts = 0;
 	for (uint32_t i = 0; i < graph->count; i++)
 		collectives += graph->operations[i].kind == GRAPH_COLLECTIVE;
-	*job = (struct graph_job){ .job = { .kind = &kind, .endpoints = graph->ranks },
+	*job = (struct graph_job){ .job = { .kind = &kind, .ranks = graph->ranks },
 		.graph = graph,
 		.records = malloc(((size_t)graph->count + 1) * sizeof(*job->records)),
 		.waits_left = malloc(((size_t)graph->count + 1) * sizeof(*job->waits_left)),

@@ -1,9 +1,11 @@
-/* A job: what the programs of endpoints do, told as the run goes along. The run tells the job what a program hears, and
+/* A job: what the programs of ranks do, told as the run goes along. The run tells the job what a program hears, and
  * the job answers with what that program does next. So a job holds what is under way and no more.
  *
- * Holds: a program hears only of its own endpoint: that a message of its own begins or has ended, that a message to it
- * has arrived, that a computation of its own is over. Calls for one endpoint come from one thread, in order of time;
- * those for different endpoints may come at the same time from several threads. So a job keeps its state by endpoint,
+ * A rank is an endpoint of the network, or a GPU of a host that has several (hosts.h).
+ *
+ * Holds: a program hears only of its own rank: that a message of its own begins or has ended, that a message to it
+ * has arrived, that a computation of its own is over. Calls for one rank come from one thread, in order of time;
+ * those for different ranks may come at the same time from several threads. So a job keeps its state by rank,
  * and the same things happen with any number of threads. */
 #ifndef NET_JOB_H
 #define NET_JOB_H
@@ -11,12 +13,13 @@
 #include "net/flows.h"
 
 struct message {
-	uint32_t src, dst; /* src: the endpoint that the call is for */
+	uint32_t src, dst; /* ranks; src: the one that the call is for */
 	uint64_t bytes;    /* not 0 */
 	vb_time start;     /* when the program begins it: not before the time of the call */
 	uint64_t tag;      /* the job's own name for it. What begins at one time begins in the order of tags */
-	/* 0: the message has a connection of its own. Otherwise it goes by the connection between these endpoints that
-	 * has this number: messages of a connection are sent in the order in which they begin, and it stays open. */
+	/* 0: the message has a connection of its own. Otherwise it goes by the connection between these ranks' NICs
+	 * that has this number: messages of a connection are sent in the order in which they begin, and it stays open.
+	 */
 	uint32_t channel;
 	uint16_t entropy; /* distinguishes messages between the same endpoints for ECMP, where connections do not */
 	uint8_t traffic_class;
@@ -33,12 +36,12 @@ struct job;
 
 /* at: when the program hears of it, from 0. A function that is NULL is not called. */
 struct job_kind {
-	void (*begin)(struct job *job, uint32_t endpoint, struct job_sink *sink); /* once for each endpoint, at 0 */
-	void (*begun)(struct job *job, uint32_t endpoint, uint64_t tag, struct job_sink *sink);
-	void (*ended)(struct job *job, uint32_t endpoint, uint64_t tag, vb_time at, const struct flow_result *result,
+	void (*begin)(struct job *job, uint32_t rank, struct job_sink *sink); /* once for each rank, at 0 */
+	void (*begun)(struct job *job, uint32_t rank, uint64_t tag, struct job_sink *sink);
+	void (*ended)(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *result,
 		struct job_sink *sink);
-	void (*arrived)(struct job *job, uint32_t endpoint, uint64_t tag, vb_time at, struct job_sink *sink);
-	void (*computed)(struct job *job, uint32_t endpoint, uint64_t tag, vb_time at, struct job_sink *sink);
+	void (*arrived)(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink);
+	void (*computed)(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink);
 	/* The job is over when its last message has arrived; otherwise, when the last has ended. */
 	bool ends_by_arrival;
 };
@@ -46,7 +49,7 @@ struct job_kind {
 struct job {
 	const struct job_kind *kind;
 	uint64_t operations; /* messages and computations in all */
-	uint32_t endpoints;  /* 0 to endpoints - 1 take part */
+	uint32_t ranks;      /* 0 to ranks - 1 take part */
 };
 
 #endif

@@ -33,7 +33,7 @@ static int by_start(const void *a, const void *b)
 {
 	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
 	const struct flow_state *a_flow = flow_at(&fabric, one), *b_flow = flow_at(&fabric, other);
-	const vb_time at = a_flow->result.start, later = b_flow->result.start;
+	const vb_time at = a_flow->due, later = b_flow->due;
 	if (at != later)
 		return at > later ? 1 : -1;
 	if (a_flow->job != b_flow->job)
@@ -48,7 +48,7 @@ static void operations__begin_by_start_then_job_then_tag(void **state)
 	vb_random_seed(&random, 7);
 	for (uint32_t i = 0; i < MANY; i++) {
 		order[i] = i;
-		flow_at(&fabric, i)->result.start = vb_random_below(&random, MANY / 3);
+		flow_at(&fabric, i)->due = vb_random_below(&random, MANY / 3);
 	}
 	for (uint32_t i = MANY; i-- > 0;)
 		first = starts_add(&fabric, first, i);
@@ -70,11 +70,11 @@ static void operations__are_added_while_others_are_removed(void **state)
 	for (uint32_t removed = 0; removed < MANY; removed++) {
 		for (uint32_t more = vb_random_below(&random, 4); added < MANY && (more-- > 0 || first == FLOW_NONE);
 			added++) {
-			flow_at(&fabric, added)->result.start = now + vb_random_below(&random, 1000);
+			flow_at(&fabric, added)->due = now + vb_random_below(&random, 1000);
 			first = starts_add(&fabric, first, added);
 		}
-		assert_true(flow_at(&fabric, first)->result.start >= now);
-		now = flow_at(&fabric, first)->result.start;
+		assert_true(flow_at(&fabric, first)->due >= now);
+		now = flow_at(&fabric, first)->due;
 		first = starts_remove(&fabric, first);
 	}
 	assert_int_equal(first, FLOW_NONE);

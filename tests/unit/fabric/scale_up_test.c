@@ -1,0 +1,223 @@
+/* Hosts with GPUs: transfers in a host take what max-min shares of the ports say, exactly, and messages between hosts
+ * leave and come by the GPUs' own NICs. */
+#include "net/job.h"
+#include "nets.h"
+
+enum { GPUS = 4, HOSTS = 2, MOST = 64 };
+
+#define GB_S (8 * GBPS)
+
+static struct network network;
+static struct flow_list no_flows;
+static struct fabric_result result;
+static const struct switch_profile ideal = { .name = "ideal", .class_count = 1 };
+
+static int teardown(void **state)
+{
+	fabric_result_free(&result);
+	network_free(&network);
+	return 0;
+}
+
+/* ---- A job of given messages ------------------------------------------------------------------------------------- */
+
+struct given {
+	uint32_t src, dst;
+	uint64_t bytes;
+	vb_time start;
+};
+
+struct plan {
+	struct job job;
+	const struct given *messages;
+	uint32_t count;
+	vb_time arrived[MOST], ended[MOST];
+};
+
+static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
+{
+	const struct plan *plan = (const struct plan *)job;
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->messages[i].src == rank)
+			sink->send(sink, &(struct message){ .src = rank,
+						 .dst = plan->messages[i].dst,
+						 .bytes = plan->messages[i].bytes,
+						 .start = plan->messages[i].start,
+						 .tag = i,
+						 .tells_arrival = true });
+}
+
+static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+{
+	struct plan *plan = (struct plan *)job;
+	assert_int_equal(plan->messages[tag].dst, rank);
+	plan->arrived[tag] = at;
+}
+
+static void ended(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is, struct job_sink *sink)
+{
+	struct plan *plan = (struct plan *)job;
+	assert_int_equal(plan->messages[tag].src, rank);
+	assert_int_equal(is->error, 0);
+	plan->ended[tag] = at;
+}
+
+static const struct job_kind kind = { .begin = begin, .arrived = arrived, .ended = ended, .ends_by_arrival = true };
+
+static struct plan plan;
+
+static void run_plan(const struct given *messages, uint32_t count, struct hosts hosts, uint32_t threads)
+{
+	char why[200] = "";
+	network_free(&network);
+	network = (struct network){ 0 };
+	network_add_profile(&network, &ideal);
+	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
+	network_add_switch(&network, 0, 0, NETWORK_NONE);
+	network_add_switch(&network, 0, 0, NETWORK_NONE);
+	network_add_switch(&network, 0, 1, NETWORK_NONE);
+	for (uint32_t i = 0; i < HOSTS * hosts.nics; i++) { /* a host's NICs are at both leaves */
+		network_add_endpoint(&network, i / hosts.nics, 0);
+		network_connect(&network, i, network_switch_node(i % 2), 100 * GBPS, VB_US);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		network_connect(&network, network_switch_node(i), network_switch_node(2), 400 * GBPS, VB_US);
+	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+	plan = (struct plan){ .job = { &kind, count, HOSTS * hosts.gpus }, .messages = messages, .count = count };
+	struct job *const jobs[] = { &plan.job };
+	struct fabric_config config = config_hpcc(&network, &no_flows);
+	config.hosts = hosts;
+	config.jobs = jobs;
+	config.job_count = 1;
+	config.threads = threads;
+	fabric_result_free(&result);
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_int_equal(result.flows_done, count);
+}
+
+static const struct hosts four = { GPUS, GPUS, 100 * GB_S, 300 * VB_NS };
+
+/* ---- Shares ------------------------------------------------------------------------------------------------------ */
+
+/* 100 kB at 100 GB/s take 1 us. */
+static void transfer__alone_takes_its_bytes_and_the_latency(void **state)
+{
+	const struct given messages[] = { { 0, 1, 100000, VB_US } };
+	run_plan(messages, 1, four, 1);
+	assert_int_equal(plan.arrived[0], 2 * VB_US + 300 * VB_NS);
+	assert_int_equal(plan.ended[0], plan.arrived[0]);
+	assert_int_equal(result.last_flow, plan.arrived[0]);
+	assert_int_equal(result.scale_up_bytes, 100000);
+	assert_int_equal(result.data_packets, 0);
+}
+
+/* Two out of GPU 0 share its port; when one is over the other has all. Another pair has ports of its own. */
+static void transfers__share_a_port(void **state)
+{
+	const struct given messages[] = { { 0, 1, 100000, 0 }, { 0, 2, 50000, 0 }, { 3, 0, 100000, 0 } };
+	run_plan(messages, 3, four, 1);
+	assert_int_equal(plan.arrived[1], VB_US + 300 * VB_NS);
+	assert_int_equal(plan.arrived[0], 1500 * VB_NS + 300 * VB_NS);
+	assert_int_equal(plan.arrived[2], VB_US + 300 * VB_NS);
+}
+
+/* Three into GPU 3 have a third each. The one from GPU 0 leaves two thirds of its port to the one to GPU 1, which is
+ * 100 kB in 1.5 us. */
+static void shares__are_max_min(void **state)
+{
+	const struct given messages[] = { { 0, 3, 100000, 0 }, { 1, 3, 100000, 0 }, { 2, 3, 100000, 0 },
+		{ 0, 1, 100000, 0 } };
+	run_plan(messages, 4, four, 1);
+	assert_in_range(plan.arrived[3], 1500 * VB_NS + 300 * VB_NS, 1500 * VB_NS + 300 * VB_NS + 10);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_in_range(plan.arrived[i], 3 * VB_US + 300 * VB_NS, 3 * VB_US + 300 * VB_NS + 100);
+}
+
+/* A transfer that begins later changes the rates of those that are under way. */
+static void transfer__that_comes_later_takes_its_share(void **state)
+{
+	const struct given messages[] = { { 0, 1, 100000, 0 }, { 2, 1, 100000, 500 * VB_NS } };
+	run_plan(messages, 2, four, 1);
+	assert_int_equal(plan.arrived[0], 1500 * VB_NS + 300 * VB_NS);
+	assert_int_equal(plan.arrived[1], 2 * VB_US + 300 * VB_NS);
+}
+
+/* ---- NICs -------------------------------------------------------------------------------------------------------- */
+
+static uint64_t sent_by(uint32_t endpoint)
+{
+	return result.links[network.endpoints[endpoint].link].bytes;
+}
+
+static void messages_between_hosts__go_by_their_own_nics(void **state)
+{
+	const struct given messages[] = { { 0, 4, 100000, 0 }, { 3, 5, 50000, 0 }, { 6, 2, 10000, 0 } };
+	run_plan(messages, 3, four, 1);
+	assert_int_equal(result.scale_up_bytes, 0);
+	assert_true(sent_by(0) > 100000 && sent_by(3) > 50000 && sent_by(6) > 10000);
+	assert_true(sent_by(1) == 0 && sent_by(5) < 5000);
+}
+
+/* Two GPUs a NIC, and two NICs a GPU. */
+static void nics__are_shared_out(void **state)
+{
+	const struct given messages[] = { { 1, 5, 100000, 0 }, { 2, 6, 50000, 0 }, { 0, 1, 7000, 0 } };
+	run_plan(messages, 3, (struct hosts){ GPUS, 2, 100 * GB_S, 0 }, 1);
+	assert_true(sent_by(0) > 100000 && sent_by(1) > 50000);
+	assert_int_equal(result.scale_up_bytes, 7000);
+	const struct hosts two = { 2, GPUS, 100 * GB_S, 0 };
+	for (uint32_t channel = 0; channel < 4; channel++)
+		assert_int_equal(hosts_endpoint_of(&two, 3, channel), 4 + 2 + channel % 2);
+}
+
+/* All to all, in and between hosts. */
+static void result__is_the_same_with_several_threads(void **state)
+{
+	static struct given messages[HOSTS * GPUS * (HOSTS * GPUS - 1)];
+	uint32_t count = 0;
+	uint64_t hash = 0;
+	for (uint32_t src = 0; src < HOSTS * GPUS; src++)
+		for (uint32_t dst = 0; dst < HOSTS * GPUS; dst++)
+			if (src != dst)
+				messages[count++] = (struct given){ src, dst, 20000 + 1000 * src, src * VB_NS };
+	assert_true(count <= MOST);
+	for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+		run_plan(messages, count, four, threads);
+		if (threads > 1)
+			assert_int_equal(result.hash, hash);
+		hash = result.hash;
+	}
+}
+
+static void expect_refused(struct hosts hosts, uint32_t endpoints, const char *part)
+{
+	char why[200] = "";
+	assert_int_not_equal(hosts_check(&hosts, endpoints, why, sizeof(why)), 0);
+	if (!strstr(why, part))
+		fail_msg("%s, without %s", why, part);
+}
+
+static void hosts_that_do_not_divide__are_refused(void **state)
+{
+	expect_refused((struct hosts){ 8, 0, GB_S, 0 }, 8, "without a NIC");
+	expect_refused((struct hosts){ 8, 3, GB_S, 0 }, 9, "cannot share out 3 NICs");
+	expect_refused((struct hosts){ 8, 8, GB_S, 0 }, 12, "no whole number of hosts");
+	expect_refused((struct hosts){ 8, 8, 0, 0 }, 16, "slower than 1 Mb/s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(transfer__alone_takes_its_bytes_and_the_latency, teardown),
+		cmocka_unit_test_teardown(transfers__share_a_port, teardown),
+		cmocka_unit_test_teardown(shares__are_max_min, teardown),
+		cmocka_unit_test_teardown(transfer__that_comes_later_takes_its_share, teardown),
+		cmocka_unit_test_teardown(messages_between_hosts__go_by_their_own_nics, teardown),
+		cmocka_unit_test_teardown(nics__are_shared_out, teardown),
+		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
+		cmocka_unit_test_teardown(hosts_that_do_not_divide__are_refused, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
