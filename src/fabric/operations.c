@@ -78,7 +78,7 @@ static void take_message(struct job_sink *calls, const struct message *message)
 		return;
 	flow->doing = FLOW_IS_SENT;
 	flow->to = message->dst;
-	flow->src = hosts_endpoint_of(hosts, message->src, message->channel);
+	flow->src = hosts_sends_by(hosts, message->src, message->dst, message->channel);
 	flow->dst = hosts_endpoint_of(hosts, message->dst, message->channel);
 	flow->bytes = message->bytes;
 	flow->channel = message->channel;
@@ -272,11 +272,23 @@ static void do_what_is_due(struct shard *shard, uint32_t number)
 	}
 }
 
+/* Each NIC by which the rank may send. */
+static void wake(struct shard *shard, uint32_t rank)
+{
+	const struct hosts *hosts = &shard->fabric->config->hosts;
+	const uint32_t host = hosts_host_of(hosts, rank);
+	if (hosts->gpus && hosts->keeps_rails)
+		for (uint32_t i = 0; i < hosts->nics; i++)
+			endpoint_wake(shard, host * hosts->nics + i);
+	else
+		for (uint32_t i = 0; i < hosts_nics_of_gpu(hosts); i++)
+			endpoint_wake(shard, hosts_endpoint_of(hosts, rank, i));
+}
+
 void operations_on_start(struct shard *shard, uint32_t number)
 {
 	struct fabric *fabric = shard->fabric;
 	struct rank *rank = &fabric->ranks[number];
-	const struct hosts *hosts = &fabric->config->hosts;
 	uint32_t flow;
 	if (!rank->is_flow_awaited || rank->flow_at != shard->now)
 		return; /* an earlier event has done it */
@@ -287,8 +299,7 @@ void operations_on_start(struct shard *shard, uint32_t number)
 		do_what_is_due(shard, flow);
 	}
 	await_flow(shard, number);
-	for (uint32_t i = 0; i < hosts_nics_of_gpu(hosts); i++)
-		endpoint_wake(shard, hosts_endpoint_of(hosts, number, i));
+	wake(shard, number);
 }
 
 void operation_forget(struct fabric *fabric, uint32_t number)

@@ -271,11 +271,13 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 	for (uint32_t i = 0; i < fabric->config->job_count; i++) {
 		const uint32_t last = hosts_endpoint_of(&fabric->config->hosts, fabric->config->jobs[i]->ranks - 1, 0);
 		for (uint32_t to = 1; to <= last; to++) {
-			if (routes_lead(fabric->routes, fabric->network, 0, to) &&
-				routes_lead(fabric->routes, fabric->network, to, 0))
+			const struct hosts *hosts = &fabric->config->hosts;
+			const uint32_t from = hosts->keeps_rails ? to % hosts->nics : 0;
+			if (from == to || (routes_lead(fabric->routes, fabric->network, from, to) &&
+						  routes_lead(fabric->routes, fabric->network, to, from)))
 				continue;
 			routes_free(fabric->routes);
-			return why_not(why, why_size, "job %u: no path leads between endpoints 0 and %u", i, to);
+			return why_not(why, why_size, "job %u: no path leads between endpoints %u and %u", i, from, to);
 		}
 	}
 	return 0;

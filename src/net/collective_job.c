@@ -12,14 +12,14 @@ struct collective_rank {
 
 static void send(const struct collective_job *job, uint32_t rank, uint32_t number, vb_time at, struct job_sink *sink)
 {
-	const struct collective_step step = job->algorithm->step(&job->of, rank, number);
+	const struct collective_step step = job->algorithm->step(&job->of, collective_place_of(&job->of, rank), number);
 	const bool is_at_once = job->algorithm->waiting == FOR_ALL_OF_A_HALF;
 	sink->send(sink, &(struct message){ .src = rank,
-				 .dst = step.to,
+				 .dst = collective_rank_at(&job->of, step.to),
 				 .bytes = step.bytes,
 				 .start = at,
 				 .tag = number,
-				 .channel = is_at_once ? 0 : 1,
+				 .channel = is_at_once ? 0 : 1 + job->of.turned,
 				 .traffic_class = job->of.traffic_class,
 				 .tells_arrival = true });
 }

@@ -239,6 +239,33 @@ bool collective_may_send(const struct collective_algorithm *algorithm, uint32_t 
 	return step < ranks - 1 || arrived == ranks - 1;
 }
 
+uint32_t collective_rings(const struct collective *of, uint32_t nics)
+{
+	const struct collective_algorithm *algorithm = collective_find(of);
+	const bool is_ring = algorithm && algorithm->step == ring && of->gpus > 1 && of->ranks > of->gpus;
+	const uint32_t most = nics < of->gpus ? nics : of->gpus;
+	return is_ring && of->ranks % of->gpus == 0 && of->bytes >= most ? most : 1;
+}
+
+struct collective collective_ring(const struct collective *of, uint32_t nics, uint32_t number)
+{
+	const uint32_t rings = collective_rings(of, nics);
+	struct collective its = *of;
+	its.bytes = of->bytes / rings + (number < of->bytes % rings);
+	its.turned = rings > 1 ? number * (of->gpus / rings) : 0;
+	return its;
+}
+
+uint32_t collective_rank_at(const struct collective *of, uint32_t place)
+{
+	return of->turned ? place / of->gpus * of->gpus + (place + of->turned) % of->gpus : place;
+}
+
+uint32_t collective_place_of(const struct collective *of, uint32_t rank)
+{
+	return of->turned ? rank / of->gpus * of->gpus + (rank + of->gpus - of->turned) % of->gpus : rank;
+}
+
 struct collective_law collective_law(const struct collective *of)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);

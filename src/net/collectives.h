@@ -28,6 +28,9 @@ struct collective {
 	uint64_t bytes;               /* S */
 	vb_time start;
 	uint8_t traffic_class;
+	/* Rings over hosts with several GPUs: the ranks of each host are turned by `turned`, so that the ring enters
+	 * and leaves by another GPU and its NIC. gpus 0: no ranks share a host. */
+	uint32_t gpus, turned;
 };
 
 /* A rank's step: so many bytes to the rank `to`. */
@@ -57,6 +60,14 @@ void collective_note_arrival(
 	const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t *arrived);
 /* A rank that has sent all steps before may send this one. */
 bool collective_may_send(const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t arrived);
+
+/* Several rings, so that all NICs of a host have their part: the collective of ring number `ring`, from 0 to this many.
+ * Other algorithms are one. */
+uint32_t collective_rings(const struct collective *collective, uint32_t nics);
+struct collective collective_ring(const struct collective *collective, uint32_t nics, uint32_t ring);
+/* Which rank is at this place of the algorithm, and back. */
+uint32_t collective_rank_at(const struct collective *collective, uint32_t place);
+uint32_t collective_place_of(const struct collective *collective, uint32_t rank);
 
 bool collective_is_kind(const char *kind);
 const char *collective_kind_name(const char *kind); /* the kind's own name, which is valid for ever */

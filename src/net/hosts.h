@@ -5,6 +5,7 @@
 #ifndef NET_HOSTS_H
 #define NET_HOSTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/time.h"
 
@@ -12,6 +13,10 @@ struct hosts {
 	uint32_t gpus, nics;   /* of a host; gpus 0: each endpoint is a rank, and a host of its own */
 	uint64_t scale_up;     /* bits per second, each way, of a GPU */
 	vb_time scale_up_time; /* until the first bit of a transfer is there */
+	/* A message to another host leaves by the NIC that is to its receiver's as this host is to that: NCCL's PXN, by
+	 * which all traffic stays on rails. The way through the host's other GPU takes no time and no bandwidth here.
+	 */
+	bool keeps_rails;
 };
 
 static inline uint32_t hosts_ranks(const struct hosts *hosts, uint32_t endpoints)
@@ -38,6 +43,14 @@ static inline uint32_t hosts_endpoint_of(const struct hosts *hosts, uint32_t ran
 	const uint32_t gpu = rank % hosts->gpus, of_gpu = hosts_nics_of_gpu(hosts);
 	const uint32_t first = of_gpu > 1 ? gpu * of_gpu : (uint32_t)((uint64_t)gpu * hosts->nics / hosts->gpus);
 	return hosts_host_of(hosts, rank) * hosts->nics + first + channel % of_gpu;
+}
+
+/* The NIC by which a message of this channel leaves. */
+static inline uint32_t hosts_sends_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t channel)
+{
+	if (!hosts->gpus || !hosts->keeps_rails)
+		return hosts_endpoint_of(hosts, from, channel);
+	return hosts_host_of(hosts, from) * hosts->nics + hosts_endpoint_of(hosts, to, channel) % hosts->nics;
 }
 
 /* 0; -EINVAL and why: NICs and GPUs that do not divide, or endpoints that are no whole number of hosts. */

@@ -66,7 +66,23 @@ static int run(struct session *session, const struct sim_options *options, uint6
 	return status ? status : session_status(session);
 }
 
-/* The time of a step whose messages have one byte, and the payload's rate on the first endpoint's link. */
+/* The payload's rate that a rank has: on the first endpoint's link, on those of all NICs that have a ring, or in the
+ * scale-up domain if that is all there is. */
+static double payload_rate(const struct simulation *simulation)
+{
+	const struct network *network = &simulation->network;
+	const struct fabric_config *config = &simulation->config;
+	const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
+	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
+	struct collective large = simulation->given;
+
+	large.bytes = MOST_BYTES; /* one byte is no more than one ring's */
+	if (simulation->hosts.gpus && simulation_ranks(simulation) <= simulation->hosts.gpus)
+		return (double)simulation->hosts.scale_up / 8e6;
+	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_rings(&large, simulation->hosts.nics);
+}
+
+/* The time of a step whose messages have one byte, and the payload's rate. */
 static int measure(const struct sim_options *options, double *alpha_us, double *bytes_per_us)
 {
 	struct session session;
@@ -74,15 +90,11 @@ static int measure(const struct sim_options *options, double *alpha_us, double *
 
 	if (!status) {
 		const struct simulation *simulation = &session.simulation;
-		const struct network *network = &simulation->network;
-		const struct fabric_config *config = &simulation->config;
 		const struct collective empty = { .kind = options->collective.kind,
 			.algorithm = options->collective.algorithm,
-			.ranks = network->endpoint_count };
-		const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
-		const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
+			.ranks = simulation_ranks(simulation) };
 		*alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
-		*bytes_per_us = bits / 8e6 * config->mtu / (config->mtu + overhead);
+		*bytes_per_us = payload_rate(simulation);
 	}
 	session_close(&session);
 	return status;
@@ -91,7 +103,7 @@ static int measure(const struct sim_options *options, double *alpha_us, double *
 static void put_head(const struct session *session, double alpha_us, double bytes_per_us)
 {
 	printf("# %s, %s: %" PRIu32 " ranks; without contention alpha %.3f us, B %.2f GB/s\n", session->scenario->name,
-		session->scenario->workloads[0].workload.kind, session->simulation.network.endpoint_count, alpha_us,
+		session->scenario->workloads[0].workload.kind, simulation_ranks(&session->simulation), alpha_us,
 		bytes_per_us / 1e3);
 	printf("#\n# %10s %12s %8s %6s %6s  %-33s  %-33s  %10s\n", "", "", "", "", "", "         out-of-place",
 		"           in-place", "closed");

@@ -8,9 +8,10 @@ bool job_bandwidth(const struct simulation *simulation, struct job_bandwidth *ba
 {
 	const struct fabric_result *result = &simulation->result;
 
-	if (simulation->job_count != 1 || simulation->flows.count || result->end != FABRIC_DONE || result->flows_failed)
+	if (!simulation->given.ranks || simulation->scenario->workload_count != 1 || simulation->flows.count ||
+		result->end != FABRIC_DONE || result->flows_failed)
 		return false;
-	const struct collective *of = &simulation->collectives[0].of;
+	const struct collective *of = &simulation->given;
 	if (strcmp(of->kind, "barrier") == 0)
 		return false;
 	const vb_time time = result->last_flow - of->start;

@@ -38,6 +38,21 @@ static int set_nic_profile(struct scenario *scenario, const char *text, char *wh
 	return -EINVAL;
 }
 
+static int set_gpu(struct scenario *scenario, const char *text, char *why, size_t size)
+{
+	const struct gpu *gpu = gpu_find(text);
+
+	if (gpu) {
+		scenario->hosts.gpus = gpu->domain;
+		scenario->hosts.scale_up = (uint64_t)gpu->scale_up_gb_s * 8000000000u;
+		return 0;
+	}
+	size_t used = (size_t)snprintf(why, size, "there is no such GPU; there are");
+	for (uint32_t i = 0; gpu_of(i) && used < size; i++)
+		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", gpu_of(i)->name);
+	return -EINVAL;
+}
+
 static int set_dimensions(struct scenario *scenario, const char *text, char *why, size_t size)
 {
 	uint32_t made[3] = { 0 };
@@ -117,6 +132,18 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "one-way delay of links between NICs and switches" },
 	{ "network.fabric-delay", VALUE_TIME, FIELD(topology.fabric_delay), ANY_TIME, .preset = "1us",
 	  ON("dumbbell|leaf-spine|fat-tree|rail|torus|ring"), .help = "one-way delay of links between switches" },
+	{ "hosts.gpu", VALUE_NAME, .set = set_gpu, .is_first = true,
+	  .help = "each host has the GPUs of a usual machine (--gpus lists them), which are the ranks; left out: an endpoint "
+		  "is a rank" },
+	{ "hosts.gpus", VALUE_COUNT, FIELD(hosts.gpus), BOUNDS(0, 1024), .help = "GPUs of a host" },
+	{ "hosts.nics", VALUE_COUNT, FIELD(hosts.nics), BOUNDS(0, 1024), .preset = "0",
+	  .help = "NICs of a host, which are consecutive endpoints; 0: one for each GPU" },
+	{ "hosts.scale-up", VALUE_RATE, FIELD(hosts.scale_up), BOUNDS(0, 1e15),
+	  .help = "rate of a GPU's port, each way, to the others of its host" },
+	{ "hosts.keeps-rails", VALUE_FLAG, FIELD(hosts.keeps_rails), .preset = "yes",
+	  .help = "a message leaves by the NIC on its receiver's rail, as with NCCL's PXN" },
+	{ "hosts.scale-up-delay", VALUE_TIME, FIELD(hosts.scale_up_time), ANY_TIME, .preset = "500ns",
+	  .help = "until a transfer's first bit is at another GPU of the host" },
 	{ "network.radix", VALUE_COUNT, FIELD(topology.radix), BOUNDS(0, 1024), .preset = "0", ON("fat-tree"),
 	  .help = "fat-tree: ports per switch, k; 0: what the endpoints need" },
 	{ "network.tiers", VALUE_COUNT, FIELD(topology.tiers), BOUNDS(0, 3), .preset = "3", ON("fat-tree"),

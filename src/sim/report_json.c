@@ -191,6 +191,8 @@ static void put_counts(struct object *object, const struct fabric_result *result
 	integer(object, "flows_done", result->flows_done);
 	integer(object, "flows_failed", result->flows_failed);
 	integer(object, "payload_bytes", result->payload_bytes);
+	if (result->scale_up_bytes)
+		integer(object, "scale_up_bytes", result->scale_up_bytes);
 	integer(object, "data_packets", result->data_packets);
 	integer(object, "acks", result->acks);
 	integer(object, "resent_packets", result->resent_packets);

@@ -11,6 +11,7 @@
 #include "fabric/fabric.h"
 #include "net/network.h"
 #include "net/topologies.h"
+#include "net/hosts.h"
 #include "net/workloads.h"
 #include "sim/document.h"
 #include "sim/value.h"
@@ -57,6 +58,7 @@ struct scenario {
 	/* run */
 	uint64_t seed;
 	uint32_t threads;
+	struct hosts hosts; /* nics 0: as many as GPUs */
 	vb_time limit, stall;
 	bool tells_queues;
 	/* capture */

@@ -66,6 +66,20 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 	return rc;
 }
 
+uint32_t simulation_ranks(const struct simulation *simulation)
+{
+	return hosts_ranks(&simulation->hosts, simulation->network.endpoint_count);
+}
+
+static int set_hosts(struct simulation *simulation, char *why, size_t size)
+{
+	simulation->hosts = simulation->scenario->hosts;
+	if (!simulation->hosts.nics)
+		simulation->hosts.nics = simulation->hosts.gpus;
+	int rc = hosts_check(&simulation->hosts, simulation->network.endpoint_count, why, (unsigned)size);
+	return rc ? prefix(why, size, "hosts") : 0;
+}
+
 struct workload simulation_workload(const struct simulation *simulation, uint32_t number)
 {
 	const struct network *network = &simulation->network;
@@ -78,36 +92,55 @@ struct workload simulation_workload(const struct simulation *simulation, uint32_
 	return workload;
 }
 
+static int add_ring(struct simulation *simulation, const struct collective *ring)
+{
+	struct collective_job *added = &simulation->collectives[simulation->job_count];
+	int rc = collective_job_open(added, ring);
+
+	if (!rc)
+		simulation->jobs[simulation->job_count++] = &added->job;
+	return rc;
+}
+
 static int add_collective(struct simulation *simulation, const struct collective *given, char *why, size_t size)
 {
-	const uint32_t number = simulation->job_count;
-	struct collective_job *added = &simulation->collectives[number];
+	const uint32_t ranks = simulation_ranks(simulation), nics = simulation->hosts.nics;
 	struct collective of = *given;
 
-	if (of.ranks > simulation->network.endpoint_count || of.ranks < 2) {
-		snprintf(why, size, "a workload of %" PRIu32 " endpoints in a network of %" PRIu32, of.ranks,
-			simulation->network.endpoint_count);
+	if (of.ranks > ranks || of.ranks < 2) {
+		snprintf(why, size, "a collective of %" PRIu32 " ranks in a network of %" PRIu32, of.ranks, ranks);
 		return -EINVAL;
 	}
-	/* The names outlive this function: the scenario's own, and the table's. */
-	of.kind = collective_kind_name(given->kind);
+	of.gpus = simulation->hosts.gpus;
+	of.kind = collective_kind_name(given->kind); /* it outlives this function, as the algorithm's does */
 	int rc = collective_check(&of, why, (unsigned)size);
 	if (rc)
 		return rc;
 	of.algorithm = collective_find(&of)->name;
-	rc = collective_job_open(added, &of);
-	if (!rc)
-		simulation->jobs[simulation->job_count++] = &added->job;
+	simulation->given = of;
+	for (uint32_t i = 0; !rc && i < collective_rings(&of, nics); i++) {
+		const struct collective ring = collective_ring(&of, nics, i);
+		rc = add_ring(simulation, &ring);
+	}
 	return rc;
+}
+
+/* Each workload may be as many rings as a host has NICs. */
+static int make_room_for_jobs(struct simulation *simulation)
+{
+	const uint32_t rings = simulation->hosts.gpus > 1 ? simulation->hosts.nics : 1;
+	const size_t most = (size_t)simulation->scenario->workload_count * rings + 1;
+
+	simulation->collectives = calloc(most, sizeof(*simulation->collectives));
+	simulation->jobs = calloc(most, sizeof(struct job *));
+	return simulation->collectives && simulation->jobs ? 0 : -ENOMEM;
 }
 
 static int add_workloads(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
 	uint32_t endpoints = simulation->network.endpoint_count;
-	simulation->collectives = calloc(scenario->workload_count + 1, sizeof(*simulation->collectives));
-	simulation->jobs = calloc(scenario->workload_count + 1, sizeof(struct job *));
-	int rc = simulation->collectives && simulation->jobs ? 0 : -ENOMEM;
+	int rc = make_room_for_jobs(simulation);
 
 	for (uint32_t i = 0; !rc && i < scenario->workload_count; i++) {
 		const struct scenario_workload *given = &scenario->workloads[i];
@@ -115,7 +148,7 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 		struct collective collective;
 		if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
-		else if (workload_collective(&workload, endpoints, &collective))
+		else if (workload_collective(&workload, simulation_ranks(simulation), &collective))
 			rc = add_collective(simulation, &collective, why, size);
 		else if (*workload.kind)
 			rc = workload_add(
@@ -283,6 +316,7 @@ static void configure(struct simulation *simulation)
 	simulation->config = (struct fabric_config){
 		.network = &simulation->network,
 		.flows = &simulation->flows,
+		.hosts = simulation->hosts,
 		.jobs = simulation->jobs,
 		.job_count = simulation->job_count,
 		.seed = scenario->seed,
@@ -319,6 +353,8 @@ int simulation_prepare(
 	int rc = build_network(simulation, why, size);
 	if (!rc)
 		rc = set_faults(simulation, why, size);
+	if (!rc)
+		rc = set_hosts(simulation, why, size);
 	if (!rc)
 		rc = make_flows(simulation, flow_file, why, size);
 	if (!rc)

@@ -17,7 +17,9 @@ struct simulation {
 	const struct scenario *scenario; /* borrowed */
 	struct network network;
 	struct flow_list flows;
-	struct collective_job *collectives; /* by job */
+	struct hosts hosts;
+	struct collective given;            /* of the last workload that is a collective; ranks 0: there is none */
+	struct collective_job *collectives; /* by job: a collective may be several rings */
 	struct job **jobs;
 	uint32_t job_count;
 	uint32_t *captured;
@@ -40,6 +42,7 @@ struct simulation {
  * -ENOMEM; free the simulation in every case. The caller sets the callbacks (config.on_...). */
 int simulation_prepare(
 	struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why, size_t size);
+uint32_t simulation_ranks(const struct simulation *simulation); /* endpoints, or GPUs */
 /* The scenario's workload of this number, completed from the network. */
 struct workload simulation_workload(const struct simulation *simulation, uint32_t number);
 int simulation_run(struct simulation *simulation, char *why, size_t size);

@@ -10,18 +10,33 @@ static void count(struct traffic *traffic, uint64_t bytes, double times, const s
 	const uint32_t every = config->ack_every ? config->ack_every : 16; /* 0: as sockets do, by bytes */
 	const uint64_t packets = (bytes + config->mtu - 1) / config->mtu;
 
-	traffic->messages += times;
-	traffic->bytes += (double)bytes * times;
 	traffic->packets += (double)packets * times;
 	traffic->acks += (double)((packets + every - 1) / every) * times;
 }
 
-/* All ranks send what the first does, but for a byte. */
-static void count_collective(
-	struct traffic *traffic, const struct collective_job *job, const struct fabric_config *config)
+static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t other)
 {
-	for (uint32_t step = 0; step < job->steps; step++)
-		count(traffic, job->algorithm->step(&job->of, 0, step).bytes, job->of.ranks, config);
+	const struct hosts *hosts = &simulation->hosts;
+	return hosts_host_of(hosts, rank) != hosts_host_of(hosts, other);
+}
+
+/* All hosts send what the first does, but for a byte. What stays in a host is no packet. */
+static void count_collective(
+	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	const uint32_t gpus = simulation->hosts.gpus ? simulation->hosts.gpus : 1;
+	const uint32_t alike = gpus < job->of.ranks ? gpus : job->of.ranks;
+
+	for (uint32_t rank = 0; rank < alike; rank++)
+		for (uint32_t step = 0; step < job->steps; step++) {
+			const struct collective_step is =
+				job->algorithm->step(&job->of, collective_place_of(&job->of, rank), step);
+			const double times = (double)job->of.ranks / alike;
+			traffic->messages += times;
+			traffic->bytes += (double)is.bytes * times;
+			if (crosses(simulation, rank, collective_rank_at(&job->of, is.to)))
+				count(traffic, is.bytes, times, &simulation->config);
+		}
 	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
 }
 
@@ -31,11 +46,13 @@ struct traffic traffic_of(const struct simulation *simulation)
 	struct traffic traffic = { 0 };
 
 	for (uint32_t i = 0; i < list->count; i++) {
+		traffic.messages++;
+		traffic.bytes += (double)list->flows[i].bytes;
 		count(&traffic, list->flows[i].bytes, 1, &simulation->config);
 		traffic.classes |= (uint8_t)(1u << list->flows[i].traffic_class);
 	}
 	for (uint32_t i = 0; i < simulation->job_count; i++)
-		count_collective(&traffic, &simulation->collectives[i], &simulation->config);
+		count_collective(&traffic, simulation, &simulation->collectives[i]);
 	return traffic;
 }
 
@@ -64,9 +81,16 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 		number -= (uint64_t)job->of.ranks * steps_seen(job);
 	assert(job < simulation->collectives + simulation->job_count);
 	const uint32_t rank = (uint32_t)(number / steps_seen(job));
-	const struct collective_step step = job->algorithm->step(&job->of, rank, (uint32_t)(number % steps_seen(job)));
-	return (struct flow){ .src = rank,
-		.dst = step.to,
+	const struct hosts *hosts = &simulation->hosts;
+	const struct collective_step step = job->algorithm->step(
+		&job->of, collective_place_of(&job->of, rank), (uint32_t)(number % steps_seen(job)));
+	uint32_t to = collective_rank_at(&job->of, step.to);
+	if (!crosses(simulation, rank,
+		    to)) /* its host sends to the next, by this GPU's place in the algorithm or another's */
+		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % job->of.ranks;
+	const uint32_t src = hosts_sends_by(hosts, rank, to, 0), dst = hosts_endpoint_of(hosts, to, 0);
+	return (struct flow){ .src = src,
+		.dst = dst != src ? dst : src ^ 1u,
 		.bytes = step.bytes,
 		.start = job->of.start,
 		.traffic_class = job->of.traffic_class };

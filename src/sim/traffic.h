@@ -5,8 +5,9 @@
 #include "sim/simulation.h"
 
 struct traffic {
-	double messages, bytes, packets, acks; /* may be more than fit integers */
-	uint8_t classes;                       /* a bit for each traffic class */
+	double messages, bytes; /* may be more than fit integers, like the next */
+	double packets, acks;   /* of the network: what stays in a host is none */
+	uint8_t classes;        /* a bit for each traffic class */
 };
 
 struct traffic traffic_of(const struct simulation *simulation);

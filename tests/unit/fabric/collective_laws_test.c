@@ -97,6 +97,79 @@ static void engines__take_the_closed_forms(void **state)
 	expect_laws(FABRIC_ENGINE);
 }
 
+/* ---- Hosts with GPUs --------------------------------------------------------------------------------------------- */
+
+enum { GPUS = 8, HOSTS = 4 };
+
+static struct collective_job rings[GPUS];
+
+/* Rails of HOSTS endpoints each, and a ring for each NIC. */
+static vb_time time_of_rings(uint64_t bytes, uint32_t hosts)
+{
+	char why[200] = "";
+	struct job *all[GPUS];
+	struct fabric_config config = config_of(FABRIC_ENGINE);
+	const struct collective of = {
+		.kind = "allreduce", .algorithm = "ring", .ranks = hosts * GPUS, .bytes = bytes, .gpus = GPUS
+	};
+	const uint32_t count = collective_rings(&of, GPUS);
+
+	network_free(&network);
+	network = (struct network){ .is_split = true };
+	network_add_profile(&network, &ideal);
+	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
+	for (uint32_t i = 0; i < GPUS; i++)
+		network_add_switch(&network, 0, 0, NETWORK_NONE);
+	for (uint32_t i = 0; i < hosts * GPUS; i++) {
+		network_add_endpoint(&network, i / GPUS, 0);
+		network_connect(&network, i, network_switch_node(i % GPUS), RATE, VB_US);
+	}
+	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+	config.hosts = (struct hosts){
+		.gpus = GPUS, .nics = GPUS, .scale_up = 3600 * GBPS, .scale_up_time = 500 * VB_NS, .keeps_rails = true
+	};
+	config.jobs = all;
+	config.job_count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct collective ring = collective_ring(&of, GPUS, i);
+		assert_int_equal(collective_job_open(&rings[i], &ring), 0);
+		all[i] = &rings[i].job;
+	}
+	fabric_result_free(&result);
+	run(&config, &result);
+	for (uint32_t i = 0; i < count; i++)
+		collective_job_close(&rings[i]);
+	assert_int_equal(result.end, FABRIC_DONE);
+	return result.last_flow;
+}
+
+/* Of S bytes each NIC carries 2 (n - 1) / n S / N, and not 2 S: each ring enters and leaves by a NIC of its own. */
+static void rings_over_hosts__share_out_the_nics(void **state)
+{
+	const uint64_t bytes = 64ull << 20;
+	const double n = HOSTS * GPUS, payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
+	const double said = 2 * (n - 1) / n * (double)bytes / GPUS;
+	const double is = (double)time_of_rings(bytes, HOSTS);
+
+	for (uint32_t i = 0; i < HOSTS * GPUS; i++) {
+		const double payload = (double)result.links[network.endpoints[i].link].bytes * MTU / (MTU + 90);
+		assert_true(payload > said && payload < 1.03 * said); /* acknowledgements are the rest */
+	}
+	print_message("%.1f us, the NICs alone %.1f us\n", is / VB_US, said / payload_per_ps / VB_US);
+	assert_true(is > said / payload_per_ps && is < 1.1 * said / payload_per_ps);
+}
+
+/* Within one host the ring takes what the domain's ports say: 0.1%. */
+static void ring_in_a_host__takes_its_closed_form(void **state)
+{
+	const uint64_t bytes = 256ull << 20;
+	const double said = 14 * (500e3 + (double)bytes / GPUS / 450e9 * 1e12);
+	const double is = (double)time_of_rings(bytes, 1);
+
+	assert_true(fabs(is / said - 1) < 0.001);
+	assert_int_equal(result.data_packets, 0);
+}
+
 static void result__is_the_same_with_several_threads(void **state)
 {
 	make_star(&network, RANKS, RATE, VB_US, &ideal);
@@ -124,6 +197,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(ideal_ends__take_the_closed_forms, teardown),
 		cmocka_unit_test_teardown(engines__take_the_closed_forms, teardown),
+		cmocka_unit_test_teardown(rings_over_hosts__share_out_the_nics, teardown),
+		cmocka_unit_test_teardown(ring_in_a_host__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

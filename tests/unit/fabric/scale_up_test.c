@@ -97,7 +97,7 @@ static void run_plan(const struct given *messages, uint32_t count, struct hosts 
 	assert_int_equal(result.flows_done, count);
 }
 
-static const struct hosts four = { GPUS, GPUS, 100 * GB_S, 300 * VB_NS };
+static const struct hosts four = { GPUS, GPUS, 100 * GB_S, 300 * VB_NS, false };
 
 /* ---- Shares ------------------------------------------------------------------------------------------------------ */
 
@@ -164,10 +164,10 @@ static void messages_between_hosts__go_by_their_own_nics(void **state)
 static void nics__are_shared_out(void **state)
 {
 	const struct given messages[] = { { 1, 5, 100000, 0 }, { 2, 6, 50000, 0 }, { 0, 1, 7000, 0 } };
-	run_plan(messages, 3, (struct hosts){ GPUS, 2, 100 * GB_S, 0 }, 1);
+	run_plan(messages, 3, (struct hosts){ .gpus = GPUS, .nics = 2, .scale_up = 100 * GB_S }, 1);
 	assert_true(sent_by(0) > 100000 && sent_by(1) > 50000);
 	assert_int_equal(result.scale_up_bytes, 7000);
-	const struct hosts two = { 2, GPUS, 100 * GB_S, 0 };
+	const struct hosts two = { .gpus = 2, .nics = GPUS, .scale_up = 100 * GB_S };
 	for (uint32_t channel = 0; channel < 4; channel++)
 		assert_int_equal(hosts_endpoint_of(&two, 3, channel), 4 + 2 + channel % 2);
 }
@@ -201,10 +201,10 @@ static void expect_refused(struct hosts hosts, uint32_t endpoints, const char *p
 
 static void hosts_that_do_not_divide__are_refused(void **state)
 {
-	expect_refused((struct hosts){ 8, 0, GB_S, 0 }, 8, "without a NIC");
-	expect_refused((struct hosts){ 8, 3, GB_S, 0 }, 9, "cannot share out 3 NICs");
-	expect_refused((struct hosts){ 8, 8, GB_S, 0 }, 12, "no whole number of hosts");
-	expect_refused((struct hosts){ 8, 8, 0, 0 }, 16, "slower than 1 Mb/s");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 0, .scale_up = GB_S }, 8, "without a NIC");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 3, .scale_up = GB_S }, 9, "cannot share out 3 NICs");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = GB_S }, 12, "no whole number of hosts");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 0 }, 16, "slower than 1 Mb/s");
 }
 
 int main(void)
