@@ -272,7 +272,7 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 		const uint32_t last = hosts_endpoint_of(&fabric->config->hosts, fabric->config->jobs[i]->ranks - 1, 0);
 		for (uint32_t to = 1; to <= last; to++) {
 			const struct hosts *hosts = &fabric->config->hosts;
-			const uint32_t from = hosts->keeps_rails ? to % hosts->nics : 0;
+			const uint32_t from = hosts->gpus && hosts->keeps_rails ? to % hosts->nics : 0;
 			if (from == to || (routes_lead(fabric->routes, fabric->network, from, to) &&
 						  routes_lead(fabric->routes, fabric->network, to, from)))
 				continue;

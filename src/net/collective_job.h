@@ -3,15 +3,14 @@
 #ifndef NET_COLLECTIVE_JOB_H
 #define NET_COLLECTIVE_JOB_H
 
-#include "net/collectives.h"
+#include "net/collective_part.h"
 #include "net/job.h"
 
 struct collective_job {
 	struct job job;
 	struct collective of; /* its strings are borrowed */
 	const struct collective_algorithm *algorithm;
-	uint32_t steps;
-	struct collective_rank *ranks;
+	struct collective_part *parts; /* by rank */
 };
 
 /* The collective has passed its check. -ENOMEM: nothing is open. */

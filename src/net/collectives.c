@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/invariant.h"
+#include "net/collective_kinds.h"
 #include "net/flow_text.h"
 #include "net/why.h"
 
@@ -11,6 +12,7 @@
 enum { MOST_STEPS_BEFORE = 64 };
 
 #define MOST_MESSAGES (1ull << 40)
+#define MOST_PIECES   (1u << 24)
 
 static uint32_t log2_of(uint32_t ranks) /* rounded up */
 {
@@ -142,21 +144,55 @@ static double nothing(double n)
 	return 0;
 }
 
+static double whole(double n)
+{
+	(void)n;
+	return 1;
+}
+
+static double whole_twice(double n)
+{
+	(void)n;
+	return 2;
+}
+
+static double along_a_chain(double n)
+{
+	return n - 1;
+}
+
+static double up_and_down(double n)
+{
+	return 2 * log2_of((uint32_t)n);
+}
+
+#define BY_STEPS(its_name, its_steps, its_step, its_waiting, its_buffers)                                              \
+	.name = (its_name), .steps = (its_steps), .step = (its_step), .waiting = (its_waiting), .buffers = (its_buffers)
+#define BY_EDGES(its_name, its_edges, its_receives, its_buffers)                                                       \
+	.name = (its_name), .edges = (its_edges), .receives = (its_receives), .buffers = (its_buffers)
+
 static const struct collective_algorithm allreduce[] = {
-	{ "ring", twice_round, ring, FOR_THE_LAST, false, share_twice },
-	{ "recursive-doubling", log2_of, double_all, FOR_ALL_BEFORE, true, whole_each_time },
-	{ "halving-doubling", bits_and_bits, halve_and_double, FOR_ALL_BEFORE, true, share_twice },
-	{ "direct", twice_round, scatter_and_spread, FOR_ALL_OF_A_HALF, false, share_twice },
+	{ BY_STEPS("ring", twice_round, ring, FOR_THE_LAST, share_twice) },
+	{ BY_STEPS("recursive-doubling", log2_of, double_all, FOR_ALL_BEFORE, whole_each_time), .is_by_powers_of_2 = true },
+	{ BY_STEPS("halving-doubling", bits_and_bits, halve_and_double, FOR_ALL_BEFORE, share_twice), .is_by_powers_of_2 = true },
+	{ BY_STEPS("direct", twice_round, scatter_and_spread, FOR_ALL_OF_A_HALF, share_twice) },
+	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_receives, whole_twice), .alphas = up_and_down },
 }, all_gather[] = {
-	{ "ring", once_round, ring, FOR_THE_LAST, false, share_once },
-	{ "recursive-doubling", log2_of, double_shares, FOR_ALL_BEFORE, true, share_once },
-	{ "direct", once_round, spread, FOR_ALL_OF_A_HALF, false, share_once },
+	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once) },
+	{ BY_STEPS("recursive-doubling", log2_of, double_shares, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
+	{ BY_STEPS("direct", once_round, spread, FOR_ALL_OF_A_HALF, share_once) },
 }, reduce_scatter[] = {
-	{ "ring", once_round, ring, FOR_THE_LAST, false, share_once },
-	{ "halving-doubling", log2_of, halve, FOR_ALL_BEFORE, true, share_once },
-	{ "direct", once_round, scatter, FOR_ALL_OF_A_HALF, false, share_once },
+	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once) },
+	{ BY_STEPS("halving-doubling", log2_of, halve, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
+	{ BY_STEPS("direct", once_round, scatter, FOR_ALL_OF_A_HALF, share_once) },
+}, all_to_all[] = {
+	{ BY_STEPS("pairwise", once_round, scatter, FOR_A_PLACE, share_once), .alphas = whole },
+}, broadcast[] = {
+	{ BY_EDGES("chain", collective_chain_down, collective_chain_down_receives, whole), .alphas = along_a_chain },
+}, reduce[] = {
+	{ BY_EDGES("chain", collective_chain_up, collective_chain_up_receives, whole), .alphas = along_a_chain },
 }, barrier[] = {
-	{ "dissemination", log2_of, disseminate, FOR_ALL_BEFORE, false, nothing },
+	{ BY_STEPS("dissemination", log2_of, disseminate, FOR_ALL_BEFORE, nothing) },
 };
 
 #define ALGORITHMS(of) of, sizeof(of) / sizeof((of)[0])
@@ -165,11 +201,16 @@ static const struct kind {
 	const char *name;
 	const struct collective_algorithm *algorithms; /* the default first */
 	uint32_t count;
+	double (*busbw)(double n);
 } kinds[] = {
-	{ "allreduce", ALGORITHMS(allreduce) },
-	{ "all-gather", ALGORITHMS(all_gather) },
-	{ "reduce-scatter", ALGORITHMS(reduce_scatter) },
-	{ "barrier", ALGORITHMS(barrier) },
+	{ "allreduce", ALGORITHMS(allreduce), share_twice },
+	{ "all-gather", ALGORITHMS(all_gather), share_once },
+	{ "reduce-scatter", ALGORITHMS(reduce_scatter), share_once },
+	{ "alltoall", ALGORITHMS(all_to_all),
+		share_once }, /* nccl-tests' name; S is all that a rank sends, with its own */
+	{ "broadcast", ALGORITHMS(broadcast), whole },
+	{ "reduce", ALGORITHMS(reduce), whole },
+	{ "barrier", ALGORITHMS(barrier), nothing },
 };
 
 static const struct kind *find_kind(const char *name)
@@ -209,35 +250,74 @@ const struct collective_algorithm *collective_algorithm(const char *name, uint32
 	return number < kind->count ? &kind->algorithms[number] : NULL;
 }
 
-/* Of steps that all are waited for a bit each, of others how many there are. */
-void collective_note_arrival(
-	const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t *arrived)
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+enum { PIECE_BYTES = 128 << 10 };
+
+uint32_t collective_pieces(uint64_t bytes)
 {
-	switch (algorithm->waiting) {
-	case FOR_THE_LAST:
-		++*arrived;
-		break;
-	case FOR_ALL_BEFORE:
-		*arrived |= 1ull << step;
-		break;
-	case FOR_ALL_OF_A_HALF:
-		*arrived += step < ranks - 1;
-		break;
-	}
+	return (uint32_t)((bytes + PIECE_BYTES - 1) / PIECE_BYTES);
 }
 
-bool collective_may_send(const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t arrived)
+uint64_t collective_piece(uint64_t bytes, uint32_t piece)
 {
-	switch (algorithm->waiting) {
-	case FOR_THE_LAST:
-		return arrived >= step;
-	case FOR_ALL_BEFORE:
-		return (~arrived & ((1ull << step) - 1)) == 0;
-	case FOR_ALL_OF_A_HALF:
-		break;
-	}
-	return step < ranks - 1 || arrived == ranks - 1;
+	const uint64_t left = bytes - (uint64_t)piece * PIECE_BYTES;
+	assert(piece < collective_pieces(bytes));
+	return left < PIECE_BYTES ? left : PIECE_BYTES;
 }
+
+uint32_t collective_sends(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint32_t sends = 0;
+	if (!algorithm->edges)
+		return algorithm->steps(of->ranks);
+	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
+		sends += collective_pieces(edges[i].bytes);
+	return sends;
+}
+
+/* By steps a rank gets as many as it sends. */
+uint32_t collective_receives(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
+{
+	return algorithm->edges ? algorithm->receives(of, place) : algorithm->steps(of->ranks);
+}
+
+struct collective_step collective_message(
+	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place, uint32_t number)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint32_t edge = 0;
+	if (!algorithm->edges)
+		return algorithm->step(of, place, number);
+	algorithm->edges(of, place, edges);
+	for (; number >= collective_pieces(edges[edge].bytes); edge++)
+		number -= collective_pieces(edges[edge].bytes);
+	return (struct collective_step){ edges[edge].to, collective_piece(edges[edge].bytes, number) };
+}
+
+uint64_t collective_messages(const struct collective *of)
+{
+	const struct collective_algorithm *algorithm = collective_find(of);
+	uint64_t messages = 0;
+	if (!algorithm->edges)
+		return (uint64_t)of->ranks * algorithm->steps(of->ranks);
+	for (uint32_t i = 0; i < of->ranks; i++)
+		messages += collective_sends(of, algorithm, i);
+	return messages;
+}
+
+bool collective_opens_each(const struct collective_algorithm *algorithm)
+{
+	return !algorithm->edges && (algorithm->waiting == FOR_ALL_OF_A_HALF || algorithm->waiting == FOR_A_PLACE);
+}
+
+double collective_busbw(const struct collective *of)
+{
+	return find_kind(of->kind)->busbw(of->ranks);
+}
+
+/* ---- Rings over hosts -------------------------------------------------------------------------------------------- */
 
 uint32_t collective_rings(const struct collective *of, uint32_t nics)
 {
@@ -269,10 +349,14 @@ uint32_t collective_place_of(const struct collective *of, uint32_t rank)
 struct collective_law collective_law(const struct collective *of)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
-	const uint32_t steps = algorithm->steps(of->ranks);
-	return (struct collective_law){ .alphas = algorithm->waiting == FOR_ALL_OF_A_HALF ? steps / (of->ranks - 1)
-											  : steps,
-		.bytes = algorithm->buffers(of->ranks) * (double)of->bytes };
+	const double n = of->ranks;
+	double alphas;
+	if (algorithm->alphas)
+		alphas = algorithm->alphas(n);
+	else
+		alphas = algorithm->waiting == FOR_ALL_OF_A_HALF ? algorithm->steps(of->ranks) / (of->ranks - 1)
+								 : algorithm->steps(of->ranks);
+	return (struct collective_law){ .alphas = alphas, .bytes = algorithm->buffers(n) * (double)of->bytes };
 }
 
 static int list_algorithms(const struct collective *of, char *why, unsigned why_size)
@@ -298,9 +382,9 @@ int collective_check(const struct collective *of, char *why, unsigned why_size)
 	if (algorithm->is_by_powers_of_2 && !is_power_of_2(of->ranks))
 		return why_not(why, why_size, "%s is for 2, 4, 8, ... ranks, not for %u: ring takes any number",
 			algorithm->name, of->ranks);
-	const uint32_t steps = algorithm->steps(of->ranks);
-	assert(algorithm->waiting != FOR_ALL_BEFORE || steps <= MOST_STEPS_BEFORE);
-	if ((uint64_t)of->ranks * steps > MOST_MESSAGES)
+	assert(algorithm->edges || algorithm->waiting != FOR_ALL_BEFORE ||
+		algorithm->steps(of->ranks) <= MOST_STEPS_BEFORE);
+	if (collective_messages(of) > MOST_MESSAGES || collective_pieces(of->bytes) > MOST_PIECES)
 		return why_not(
 			why, why_size, "%s of %u ranks has more messages than a run takes", algorithm->name, of->ranks);
 	return 0;

@@ -12,6 +12,9 @@
  *   "halving-doubling"    halves of halves, to the rank whose number differs in one bit; an allreduce then doubles
  *   "direct"              a share to every other rank at once; an allreduce's second half waits for all of the first
  *   "dissemination"       a barrier's: one byte to the rank 1, 2, 4, ... further on
+ *   "pairwise"            an all-to-all's: a share to every other rank, eight at a time
+ *   "chain"               a broadcast's from rank 0, and a reduce's to it: piece by piece to the next rank
+ *   "double-tree"         half of the data up and down each of two binary trees, piece by piece
  *
  * Ranks are endpoints 0 to n - 1. Reductions take no time. */
 #ifndef NET_COLLECTIVES_H
@@ -44,22 +47,47 @@ enum collective_waiting {
 	FOR_THE_LAST,      /* that of the step before: they come from one rank, by one connection, in order */
 	FOR_ALL_BEFORE,    /* those of all steps before, at most 64: they may overtake each other */
 	FOR_ALL_OF_A_HALF, /* in the second half all of the first; in the first none */
+	FOR_A_PLACE,       /* none, but a few of its own messages are under way at a time */
 };
 
+enum { COLLECTIVE_EDGES = 6 };
+
+/* Of a pipeline: a rank sends the data piece by piece along its edges. A piece goes on when it has come by all edges
+ * that it needs. */
+struct collective_edge {
+	uint32_t to;
+	uint8_t needs;    /* a bit for each edge by which it comes to this rank */
+	uint8_t comes_by; /* the number of this edge at its receiver */
+	uint64_t bytes;
+};
+
+/* By steps, or by edges. */
 struct collective_algorithm {
 	const char *name;
 	uint32_t (*steps)(uint32_t ranks);
 	struct collective_step (*step)(const struct collective *of, uint32_t rank, uint32_t step);
 	enum collective_waiting waiting;
 	bool is_by_powers_of_2;      /* of ranks */
-	double (*buffers)(double n); /* what a rank sends, in buffers of S bytes */
+	double (*buffers)(double n); /* what the busiest rank sends or gets, in buffers of S bytes */
+	uint32_t (*edges)(const struct collective *of, uint32_t place, struct collective_edge edges[COLLECTIVE_EDGES]);
+	double (*alphas)(double n); /* NULL: as many as there are steps that wait for each other */
+	uint32_t (*receives)(const struct collective *of, uint32_t place); /* messages, where it is by edges */
 };
 
-/* `arrived` is what a rank remembers of messages that have come, at first 0. */
-void collective_note_arrival(
-	const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t *arrived);
-/* A rank that has sent all steps before may send this one. */
-bool collective_may_send(const struct collective_algorithm *algorithm, uint32_t ranks, uint32_t step, uint64_t arrived);
+/* The pieces of so many bytes, and how large each is. */
+uint32_t collective_pieces(uint64_t bytes);
+uint64_t collective_piece(uint64_t bytes, uint32_t piece);
+/* How many messages a place sends and gets, and each that it sends, in no order. */
+uint32_t collective_sends(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place);
+uint32_t collective_receives(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place);
+struct collective_step collective_message(
+	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place, uint32_t number);
+/* Of all places. */
+uint64_t collective_messages(const struct collective *of);
+/* Whether each message has a connection of its own: a rank sends to many, and once. */
+bool collective_opens_each(const struct collective_algorithm *algorithm);
+/* What nccl-tests multiplies S by for busbw. */
+double collective_busbw(const struct collective *of);
 
 /* Several rings, so that all NICs of a host have their part: the collective of ring number `ring`, from 0 to this many.
  * Other algorithms are one. */

@@ -5,16 +5,15 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "base/number_map.h"
-#include "net/collective_job.h"
+#include "net/collective_part.h"
 
 /* A message's tag: of a send, the operation; of a collective, the receiver's operation and the sender's step. */
 #define OF_COLLECTIVE (1ull << 63)
 
 /* A rank's part in a collective. Messages may come before it begins. */
 struct graph_part {
-	uint64_t arrived;        /* as in collective_job.c */
-	uint32_t sent, received; /* messages */
-	uint32_t member, last_from;
+	struct collective_part part;
+	uint32_t member;
 	bool has_begun;
 };
 
@@ -272,36 +271,43 @@ static struct graph_part *part_of(const struct graph_job *job, uint32_t number)
 	return &job->parts[job->state_of[number]];
 }
 
-static void send_step(struct agenda *agenda, uint32_t number, const struct collective *of_it,
-	const struct collective_algorithm *algorithm, uint32_t step_number)
+/* For one call. */
+struct out {
+	struct collective_out calls;
+	struct agenda *agenda;
+	const struct collective_algorithm *algorithm;
+	uint32_t number;
+};
+
+static void send_part(const struct collective_out *calls, uint32_t to, uint64_t bytes, uint32_t tag)
 {
-	const struct graph *graph = agenda->job->graph;
-	const struct graph_operation *its = operation_of(agenda->job, number);
-	struct graph_part *part = part_of(agenda->job, number);
-	const struct collective_step step = algorithm->step(of_it, part->member, step_number);
-	part->sent++;
-	agenda->sink->send(agenda->sink,
+	const struct out *out = (const struct out *)calls;
+	const struct graph *graph = out->agenda->job->graph;
+	const struct graph_operation *its = operation_of(out->agenda->job, out->number);
+	out->agenda->sink->send(out->agenda->sink,
 		&(struct message){ .src = its->rank,
-			.dst = graph_rank_of(&graph->groups[its->group], step.to),
-			.bytes = step.bytes,
-			.start = agenda->at,
-			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, number, step.to) << 32 | step_number,
-			.channel = algorithm->waiting == FOR_ALL_OF_A_HALF ? 0 : 1,
+			.dst = graph_rank_of(&graph->groups[its->group], to),
+			.bytes = bytes,
+			.start = out->agenda->at,
+			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, out->number, to) << 32 | tag,
+			.channel = collective_opens_each(out->algorithm) ? 0 : 1,
 			.traffic_class = its->traffic_class,
 			.tells_arrival = true });
 }
 
-/* Sends what may be sent after the message of `step` has come (GRAPH_NONE: at the beginning), and ends if that was all.
- */
+/* Sends what may be sent, and ends if that was all. */
 static void go_on(struct agenda *agenda, uint32_t number)
 {
-	struct graph_part *part = part_of(agenda->job, number);
+	struct graph_part *its = part_of(agenda->job, number);
 	const struct collective of_it = graph_collective_of(agenda->job->graph, number);
 	const struct collective_algorithm *algorithm = collective_find(&of_it);
-	const uint32_t steps = of_it.ranks > 1 ? algorithm->steps(of_it.ranks) : 0;
-	while (part->sent < steps && collective_may_send(algorithm, of_it.ranks, part->sent, part->arrived))
-		send_step(agenda, number, &of_it, algorithm, part->sent);
-	if (part->sent == steps && part->received == steps)
+	const struct out out = { { send_part }, agenda, algorithm, number };
+	if (of_it.ranks > 1) {
+		collective_part_go_on(&of_it, algorithm, its->member, &its->part, &out.calls);
+		if (!collective_part_is_done(&of_it, algorithm, its->member, &its->part))
+			return;
+	}
+	if (agenda->job->records[number].end == -1)
 		end(agenda, number);
 }
 
@@ -371,14 +377,30 @@ static void computed(struct job *job, uint32_t rank, uint64_t tag, vb_time at, s
 	settle(&agenda);
 }
 
+/* The sender's own operation: the tag names the receiver's. */
+static uint32_t same_at_sender(const struct agenda *agenda, uint64_t tag)
+{
+	const struct graph *graph = agenda->job->graph;
+	const uint32_t other = (uint32_t)(tag >> 32) & INT32_MAX;
+	return graph_same_at(graph, other, graph_member(&graph->groups[graph->operations[other].group], agenda->rank));
+}
+
+static void end_message(struct agenda *agenda, uint32_t number, uint32_t tag)
+{
+	const struct collective of_it = graph_collective_of(agenda->job->graph, number);
+	if (collective_part_ended(collective_find(&of_it), &part_of(agenda->job, number)->part, tag))
+		go_on(agenda, number);
+}
+
 static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *result,
 	struct job_sink *sink)
 {
 	struct agenda agenda = open_agenda(job, rank, at, sink);
 	(void)result; /* a message that failed has ended, too: what waits for its arrival never begins */
 	if (tag & OF_COLLECTIVE)
-		return;
-	end(&agenda, (uint32_t)tag);
+		end_message(&agenda, same_at_sender(&agenda, tag), (uint32_t)tag);
+	else
+		end(&agenda, (uint32_t)tag);
 	settle(&agenda);
 }
 
@@ -386,12 +408,11 @@ static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, st
 {
 	struct agenda agenda = open_agenda(job, rank, at, sink);
 	if (tag & OF_COLLECTIVE) {
-		const uint32_t number = (uint32_t)(tag >> 32) & INT32_MAX, step = (uint32_t)tag;
-		struct graph_part *part = part_of(of(job), number);
+		const uint32_t number = (uint32_t)(tag >> 32) & INT32_MAX, part_tag = (uint32_t)tag;
+		struct graph_part *its = part_of(of(job), number);
 		const struct collective of_it = graph_collective_of(of(job)->graph, number);
-		part->received++;
-		collective_note_arrival(collective_find(&of_it), of_it.ranks, step, &part->arrived);
-		if (part->has_begun)
+		collective_part_arrived(&of_it, collective_find(&of_it), &its->part, part_tag);
+		if (its->has_begun)
 			go_on(&agenda, number);
 	} else {
 		const uint32_t receive = find_other(of(job), rank, (uint32_t)tag);
@@ -424,7 +445,8 @@ static uint64_t count_of(const struct graph_job *job, uint32_t number)
 		break;
 	}
 	const struct collective of_it = graph_collective_of(job->graph, number);
-	return of_it.ranks > 1 ? collective_find(&of_it)->steps(of_it.ranks) : 0;
+	const uint32_t member = graph_member(&job->graph->groups[its->group], its->rank);
+	return of_it.ranks > 1 ? collective_sends(&of_it, collective_find(&of_it), member) : 0;
 }
 
 static void open_operation(struct graph_job *job, uint32_t number, uint32_t *parts)

@@ -172,7 +172,8 @@ int collective_table_run(const struct sim_options *options)
 	double alpha_us = 0, bytes_per_us = 0;
 
 	if (!collective_is_kind(kind) || strcmp(kind, "barrier") == 0)
-		return refuse("--collective takes allreduce, all-gather or reduce-scatter");
+		return refuse(
+			"--collective takes allreduce, all-gather, reduce-scatter, alltoall, broadcast or reduce");
 	if (!read_sizes(options->collective.sizes ? options->collective.sizes : "1K..64M", &sizes))
 		return refuse(
 			"--sizes takes SIZE or SIZE..SIZE, as 8..1G, at most 1024G; K, M, G are 2^10, 2^20, 2^30");

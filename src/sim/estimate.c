@@ -35,7 +35,11 @@
 #define CONNECTION_NS 4000.0 /* opened and closed */
 #define FLOW_NS       300.0
 
-enum { SAMPLED_FLOWS = 32 };
+enum {
+	SAMPLED_FLOWS = 32,
+	MOST_PLACES =
+		24, /* messages of a rank's all-to-all: eight are under way, and twice as many are forgotten soon */
+};
 
 static const vb_time END_OF_TIME = INT64_MAX / 2; /* flows that end then or later end in no run */
 
@@ -163,10 +167,14 @@ static uint64_t open_at_once_of(const struct collective *of)
 
 	if (!algorithm)
 		return 0;
-	if (algorithm->waiting == FOR_ALL_OF_A_HALF)
+	if (algorithm->edges)
+		peers = COLLECTIVE_EDGES;
+	else if (algorithm->waiting == FOR_ALL_OF_A_HALF)
 		peers = ranks - 1;
 	else if (algorithm->waiting == FOR_ALL_BEFORE)
 		peers = algorithm->steps(of->ranks);
+	else if (algorithm->waiting == FOR_A_PLACE)
+		peers = ranks - 1 < MOST_PLACES ? ranks - 1 : MOST_PLACES;
 	return peers * ranks;
 }
 

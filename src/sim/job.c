@@ -15,10 +15,6 @@ bool job_bandwidth(const struct simulation *simulation, struct job_bandwidth *ba
 	if (strcmp(of->kind, "barrier") == 0)
 		return false;
 	const vb_time time = result->last_flow - of->start;
-	/* busbw counts what a ring sends, whatever the algorithm: nccl-tests' PERFORMANCE.md. */
-	const struct collective ring = {
-		.kind = of->kind, .algorithm = "ring", .ranks = of->ranks, .bytes = of->bytes
-	};
 	const double gb_s = VB_S / 1e9 / (double)time; /* of a byte */
 	*bandwidth = (struct job_bandwidth){ .kind = of->kind,
 		.algorithm = of->algorithm,
@@ -26,6 +22,6 @@ bool job_bandwidth(const struct simulation *simulation, struct job_bandwidth *ba
 		.bytes = of->bytes,
 		.time = time,
 		.algbw = (double)of->bytes * gb_s,
-		.busbw = collective_law(&ring).bytes * gb_s };
+		.busbw = collective_busbw(of) * (double)of->bytes * gb_s };
 	return true;
 }

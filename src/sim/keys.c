@@ -99,7 +99,7 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define WORKLOAD(member)  EACH(workload.member, workloads)
 #define BOUNDS(low, high) .least = (low), .largest = (high)
 #define TOPOLOGIES        "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
-#define COLLECTIVES       "allreduce|all-gather|reduce-scatter"
+#define COLLECTIVES       "allreduce|all-gather|reduce-scatter|alltoall|broadcast|reduce"
 #define TRANSFERS         "incast|permutation|all-to-all|poisson|" COLLECTIVES
 #define WORKLOADS         TRANSFERS "|barrier"
 /* The condition under which a key has an effect. */
@@ -346,8 +346,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS),
 	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather" },
 	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
-	  .words = "ring|recursive-doubling|halving-doubling|direct|dissemination", IN(COLLECTIVES "|barrier"),
-	  .help = "of a collective; left out: ring, for a barrier dissemination" },
+	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|pairwise|chain|dissemination", IN(COLLECTIVES "|barrier"),
+	  .help = "of a collective; left out: the kind's first, as --collectives lists them" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
 	  .help = "start of the first flow" },
 	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",

@@ -14,6 +14,16 @@ static void count(struct traffic *traffic, uint64_t bytes, double times, const s
 	traffic->acks += (double)((packets + every - 1) / every) * times;
 }
 
+static uint32_t sends_of(const struct collective_job *job, uint32_t rank)
+{
+	return collective_sends(&job->of, job->algorithm, collective_place_of(&job->of, rank));
+}
+
+static struct collective_step message_of(const struct collective_job *job, uint32_t rank, uint32_t number)
+{
+	return collective_message(&job->of, job->algorithm, collective_place_of(&job->of, rank), number);
+}
+
 static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t other)
 {
 	const struct hosts *hosts = &simulation->hosts;
@@ -28,9 +38,8 @@ static void count_collective(
 	const uint32_t alike = gpus < job->of.ranks ? gpus : job->of.ranks;
 
 	for (uint32_t rank = 0; rank < alike; rank++)
-		for (uint32_t step = 0; step < job->steps; step++) {
-			const struct collective_step is =
-				job->algorithm->step(&job->of, collective_place_of(&job->of, rank), step);
+		for (uint32_t i = 0; i < sends_of(job, rank); i++) {
+			const struct collective_step is = message_of(job, rank, i);
 			const double times = (double)job->of.ranks / alike;
 			traffic->messages += times;
 			traffic->bytes += (double)is.bytes * times;
@@ -58,7 +67,8 @@ struct traffic traffic_of(const struct simulation *simulation)
 
 static uint32_t steps_seen(const struct collective_job *job)
 {
-	return job->steps < STEPS_SEEN ? job->steps : STEPS_SEEN;
+	const uint32_t sends = sends_of(job, job->of.ranks / 2); /* that of a chain's end sends nothing, perhaps */
+	return sends == 0 ? 1 : sends < STEPS_SEEN ? sends : STEPS_SEEN;
 }
 
 uint64_t traffic_flows(const struct simulation *simulation)
@@ -82,8 +92,10 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	assert(job < simulation->collectives + simulation->job_count);
 	const uint32_t rank = (uint32_t)(number / steps_seen(job));
 	const struct hosts *hosts = &simulation->hosts;
-	const struct collective_step step = job->algorithm->step(
-		&job->of, collective_place_of(&job->of, rank), (uint32_t)(number % steps_seen(job)));
+	const uint32_t sends = sends_of(job, rank);
+	/* The end of a chain sends nothing: the way to the next rank stands for it. */
+	const struct collective_step step = sends ? message_of(job, rank, (uint32_t)(number % steps_seen(job)) % sends)
+						  : (struct collective_step){ (rank + 1) % job->of.ranks, 1 };
 	uint32_t to = collective_rank_at(&job->of, step.to);
 	if (!crosses(simulation, rank,
 		    to)) /* its host sends to the next, by this GPU's place in the algorithm or another's */

@@ -24,6 +24,7 @@ static void note(struct job_sink *sink, const struct message *message)
 }
 
 static struct job_sink sink = { .send = note };
+static const struct flow_result no_error;
 
 static int teardown(void **state)
 {
@@ -56,6 +57,7 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 		knows[sent[next].is.dst] |= sent[next].carries;
 		assert_true(sent[next].is.tells_arrival);
 		job.job.kind->arrived(&job.job, sent[next].is.dst, sent[next].is.tag, 100, &sink);
+		job.job.kind->ended(&job.job, sent[next].is.src, sent[next].is.tag, 120, &no_error, &sink);
 	}
 	assert_int_equal(sent_count, job.job.operations);
 }
@@ -103,17 +105,63 @@ static void bytes__are_the_algorithms(void **state)
  * order messages of different ranks arrive. */
 static void messages__carry_every_rank_to_every_rank(void **state)
 {
-	static const char *const kinds[] = { "allreduce", "all-gather", "reduce-scatter", "barrier" };
+	static const char *const kinds[] = { "allreduce", "all-gather", "reduce-scatter", "alltoall", "barrier" };
 	const struct collective_algorithm *is;
-	for (unsigned k = 0; k < 4; k++)
+	for (unsigned k = 0; k < 5; k++)
 		for (uint32_t i = 0; (is = collective_algorithm(kinds[k], i)); i++)
 			for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks += is->is_by_powers_of_2 ? ranks : 1)
-				for (unsigned newest_first = 0; newest_first <= (is->waiting != FOR_THE_LAST);
-					newest_first++) {
+				for (unsigned newest_first = 0;
+					newest_first <= (!is->edges && is->waiting != FOR_THE_LAST); newest_first++) {
 					play(kinds[k], is->name, ranks, 64, newest_first);
 					for (uint32_t rank = 0; rank < ranks; rank++)
 						assert_int_equal(knows[rank], (1u << ranks) - 1);
 				}
+}
+
+/* From rank 0 to all, and from all to rank 0; in several pieces, which come in order. */
+static void chains__lead_from_and_to_the_root(void **state)
+{
+	for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks++) {
+		add("broadcast", NULL, ranks, 300000);
+		assert_int_equal(sent_count, 3 * (ranks - 1));
+		for (uint32_t rank = 0; rank < ranks; rank++) {
+			assert_int_equal(knows[rank] & 1, 1);
+			assert_int_equal(sent_by(rank), rank + 1 < ranks ? 300000 : 0);
+		}
+		add("reduce", NULL, ranks, 300000);
+		assert_int_equal(knows[0], (1u << ranks) - 1);
+	}
+}
+
+/* Each half of the data goes once up and once down each edge of its tree. A rank sends 2S at most, and only the two
+ * roots less than the leaves of one tree and inner nodes of the other. */
+static void double_tree__sends_each_half_up_and_down(void **state)
+{
+	for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks++) {
+		uint64_t all = 0;
+		add("allreduce", "double-tree", ranks, 1 << 20);
+		for (uint32_t rank = 0; rank < ranks; rank++) {
+			assert_true(sent_by(rank) <= 2 << 20);
+			all += sent_by(rank);
+		}
+		assert_int_equal(all, (uint64_t)(ranks - 1) * (2 << 20));
+	}
+}
+
+static void all_to_all__has_eight_under_way(void **state)
+{
+	const struct collective collective = { .kind = "alltoall", .ranks = 16, .bytes = 1600 };
+	assert_int_equal(collective_job_open(&job, &collective), 0);
+	sent_count = 0;
+	job.job.kind->begin(&job.job, 3, &sink);
+	assert_int_equal(sent_count, 8);
+	job.job.kind->arrived(&job.job, 3, 0, 10, &sink);
+	assert_int_equal(sent_count, 8);
+	job.job.kind->ended(&job.job, 3, 5, 20, &no_error, &sink);
+	assert_int_equal(sent_count, 9);
+	assert_int_equal(sent[8].is.dst, (3 + 1 + 8) % 16);
+	assert_int_equal(sent[8].is.bytes, 100);
+	assert_int_equal(sent[8].is.channel, 0);
 }
 
 /* A rank that sends to one other at a time keeps to one connection for each. */
@@ -170,6 +218,9 @@ int main(void)
 		cmocka_unit_test_teardown(bytes__are_the_algorithms, teardown),
 		cmocka_unit_test_teardown(messages__carry_every_rank_to_every_rank, teardown),
 		cmocka_unit_test_teardown(channels__are_kept_unless_all_is_sent_at_once, teardown),
+		cmocka_unit_test_teardown(chains__lead_from_and_to_the_root, teardown),
+		cmocka_unit_test_teardown(double_tree__sends_each_half_up_and_down, teardown),
+		cmocka_unit_test_teardown(all_to_all__has_eight_under_way, teardown),
 		cmocka_unit_test_teardown(shares__differ_by_one_byte_and_are_never_empty, teardown),
 		cmocka_unit_test_teardown(start__is_that_of_the_first_step, teardown),
 		cmocka_unit_test_teardown(what_does_not_work__is_refused, teardown),

@@ -1,0 +1,16 @@
+/* The algorithms that collectives.c has in its table and others make. */
+#ifndef NET_COLLECTIVE_KINDS_H
+#define NET_COLLECTIVE_KINDS_H
+
+#include "net/collectives.h"
+
+/* collective_trees.c: the edges of a place, and how many there are. */
+uint32_t collective_chain_down(const struct collective *of, uint32_t place, struct collective_edge *edges);
+uint32_t collective_chain_up(const struct collective *of, uint32_t place, struct collective_edge *edges);
+uint32_t collective_double_tree(const struct collective *of, uint32_t place, struct collective_edge *edges);
+/* How many pieces come to it. */
+uint32_t collective_chain_down_receives(const struct collective *of, uint32_t place);
+uint32_t collective_chain_up_receives(const struct collective *of, uint32_t place);
+uint32_t collective_double_tree_receives(const struct collective *of, uint32_t place);
+
+#endif

@@ -1,0 +1,134 @@
+/* See collective_part.h. */
+#include "net/collective_part.h"
+#include "base/invariant.h"
+
+enum {
+	/* Messages of a rank at a time, FOR_A_PLACE: as many peers as NCCL's batches have. */
+	UNDER_WAY = 8,
+	/* On an edge at a time: 1 MiB, what a network send of NCCL carries at most (2.30.7). Without a bound, pieces
+	 * that go up a tree hold up those that come down. */
+	PIECES_AHEAD = 8,
+	/* A piece's tag: by which edge it leaves, and below that by which it comes. */
+	EDGE_SHIFT = 8,
+};
+
+/* ---- Steps ------------------------------------------------------------------------------------------------------- */
+
+static bool may_send(
+	const struct collective *of, const struct collective_algorithm *algorithm, const struct collective_part *part)
+{
+	const uint32_t step = part->sent;
+	switch (algorithm->waiting) {
+	case FOR_THE_LAST:
+		return part->arrived >= step;
+	case FOR_ALL_BEFORE:
+		return (~part->arrived & ((1ull << step) - 1)) == 0;
+	case FOR_ALL_OF_A_HALF:
+		return step < of->ranks - 1 || part->arrived == of->ranks - 1;
+	case FOR_A_PLACE:
+		break;
+	}
+	return step - part->ended < UNDER_WAY;
+}
+
+static void send_steps(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	struct collective_part *part, const struct collective_out *out)
+{
+	const uint32_t steps = algorithm->steps(of->ranks);
+	while (part->sent < steps && may_send(of, algorithm, part)) {
+		const struct collective_step step = algorithm->step(of, place, part->sent);
+		out->send(out, step.to, step.bytes, part->sent++);
+	}
+}
+
+/* Of steps that all are waited for a bit each, of others how many there are. */
+static void note_step(const struct collective *of, const struct collective_algorithm *algorithm,
+	struct collective_part *part, uint32_t step)
+{
+	switch (algorithm->waiting) {
+	case FOR_ALL_BEFORE:
+		part->arrived |= 1ull << step;
+		break;
+	case FOR_ALL_OF_A_HALF:
+		part->arrived += step < of->ranks - 1;
+		break;
+	case FOR_THE_LAST:
+	case FOR_A_PLACE:
+		part->arrived++;
+		break;
+	}
+}
+
+/* ---- Pipelines --------------------------------------------------------------------------------------------------- */
+
+/* Whether a piece may go on along this edge: it has come by all edges that it needs. */
+static bool has_come(const struct collective_part *part, const struct collective_edge *edge, uint32_t piece)
+{
+	for (uint32_t i = 0; i < COLLECTIVE_EDGES; i++)
+		if (edge->needs >> i & 1 && part->edge_arrived[i] <= piece)
+			return false;
+	return true;
+}
+
+/* A piece on each edge in turn, so that none is far ahead of another. */
+static void send_pieces(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	struct collective_part *part, const struct collective_out *out)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	const uint32_t count = algorithm->edges(of, place, edges);
+	for (bool has_sent = true; has_sent;) {
+		has_sent = false;
+		for (uint32_t i = 0; i < count; i++) {
+			const uint32_t piece = part->edge_sent[i];
+			if (piece == collective_pieces(edges[i].bytes) || piece - part->edge_ended[i] >= PIECES_AHEAD ||
+				!has_come(part, &edges[i], piece))
+				continue;
+			part->edge_sent[i]++;
+			part->sent++;
+			has_sent = true;
+			out->send(out, edges[i].to, collective_piece(edges[i].bytes, piece),
+				i << EDGE_SHIFT | edges[i].comes_by);
+		}
+	}
+}
+
+/* ---- Both -------------------------------------------------------------------------------------------------------- */
+
+void collective_part_go_on(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	struct collective_part *part, const struct collective_out *out)
+{
+	if (algorithm->edges)
+		send_pieces(of, algorithm, place, part, out);
+	else
+		send_steps(of, algorithm, place, part, out);
+}
+
+void collective_part_arrived(const struct collective *of, const struct collective_algorithm *algorithm,
+	struct collective_part *part, uint32_t tag)
+{
+	part->received++;
+	if (algorithm->edges) {
+		const uint32_t edge = tag & ((1u << EDGE_SHIFT) - 1);
+		assert(edge < COLLECTIVE_EDGES);
+		part->edge_arrived[edge]++;
+	} else {
+		note_step(of, algorithm, part, tag);
+	}
+}
+
+bool collective_part_ended(const struct collective_algorithm *algorithm, struct collective_part *part, uint32_t tag)
+{
+	part->ended++;
+	if (!algorithm->edges)
+		return algorithm->waiting == FOR_A_PLACE;
+	assert(tag >> EDGE_SHIFT < COLLECTIVE_EDGES);
+	part->edge_ended[tag >> EDGE_SHIFT]++;
+	return true;
+}
+
+bool collective_part_is_done(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	const struct collective_part *part)
+{
+	return part->sent == collective_sends(of, algorithm, place) &&
+	       part->received == collective_receives(of, algorithm, place);
+}

@@ -1,0 +1,31 @@
+/* A rank's part in a collective: which messages it sends when, by what has arrived. It remembers a few numbers, however
+ * many messages there are. Ranks are places of the algorithm here, 0 to n - 1. */
+#ifndef NET_COLLECTIVE_PART_H
+#define NET_COLLECTIVE_PART_H
+
+#include "net/collectives.h"
+
+struct collective_part {
+	uint64_t arrived;               /* of steps: as its algorithm waits */
+	uint32_t sent, received, ended; /* messages */
+	/* Of pipelines, by edge: pieces. */
+	uint32_t edge_sent[COLLECTIVE_EDGES], edge_ended[COLLECTIVE_EDGES], edge_arrived[COLLECTIVE_EDGES];
+};
+
+/* Sends a message; the tag is for collective_part_arrived at its receiver. */
+struct collective_out {
+	void (*send)(const struct collective_out *out, uint32_t to, uint64_t bytes, uint32_t tag);
+};
+
+/* Sends all that may be sent. Called at the beginning, and after each arrival and end. */
+void collective_part_go_on(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	struct collective_part *part, const struct collective_out *out);
+void collective_part_arrived(const struct collective *of, const struct collective_algorithm *algorithm,
+	struct collective_part *part, uint32_t tag);
+/* One of its messages has ended at its sender. True: others waited for that, perhaps. */
+bool collective_part_ended(const struct collective_algorithm *algorithm, struct collective_part *part, uint32_t tag);
+/* It has sent and received all of its messages. */
+bool collective_part_is_done(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	const struct collective_part *part);
+
+#endif
