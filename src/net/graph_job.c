@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
-#include "base/number_map.h"
 #include "net/collective_part.h"
 
 /* A message's tag: of a send, the operation; of a collective, the receiver's operation and the sender's step. */
@@ -21,15 +20,6 @@ struct graph_stream {
 	uint32_t *ready; /* a heap of operations that wait for the stream: the first is the next */
 	uint32_t count, room;
 	uint32_t busy_with, last; /* GRAPH_NONE; last: the one that left it */
-};
-
-/* What waits at a rank, linked in rings: receives that were begun, or sends that have arrived. Only one of the two
- * waits for one peer and tag. */
-struct graph_mail {
-	struct number_map waiting; /* by peer and tag: the ring's newest, plus 1 */
-	/* Where a receive takes any, all wait here, in order. */
-	bool takes_any;
-	uint32_t receives, sends; /* the ring's newest, or GRAPH_NONE */
 };
 
 /* For one call: operations that may begin now, in order. */
@@ -186,74 +176,12 @@ static void send(struct agenda *agenda, uint32_t number)
 						 .tells_arrival = true });
 }
 
-/* A ring's newest is known, and is linked to its oldest. */
-static void join(const struct graph_job *job, uint32_t *newest, uint32_t number)
-{
-	job->link[number] = *newest == GRAPH_NONE ? number : job->link[*newest];
-	if (*newest != GRAPH_NONE)
-		job->link[*newest] = number;
-	*newest = number;
-}
-
-/* Takes out the one behind `before`. */
-static uint32_t leave(const struct graph_job *job, uint32_t *newest, uint32_t before)
-{
-	const uint32_t number = job->link[before];
-	job->link[before] = job->link[number];
-	if (*newest == number)
-		*newest = before == number ? GRAPH_NONE : before;
-	return number;
-}
-
-static bool pairs_up(const struct graph_operation *sent, const struct graph_operation *receive)
-{
-	return (receive->peer == GRAPH_ANY || receive->peer == sent->rank) &&
-	       (receive->tag == GRAPH_ANY || receive->tag == sent->tag);
-}
-
-/* The oldest of the ring that pairs up with `number`; GRAPH_NONE. */
-static uint32_t take_from(const struct graph_job *job, uint32_t *newest, uint32_t number)
-{
-	const struct graph_operation *its = operation_of(job, number);
-	if (*newest == GRAPH_NONE)
-		return GRAPH_NONE;
-	uint32_t before = *newest;
-	do {
-		const struct graph_operation *other = operation_of(job, job->link[before]);
-		if (its->kind == GRAPH_SEND ? pairs_up(its, other) : pairs_up(other, its))
-			return leave(job, newest, before);
-		before = job->link[before];
-	} while (before != *newest);
-	return GRAPH_NONE;
-}
-
 /* The other of its pair if it is there; else it waits for that. */
 static uint32_t find_other(struct graph_job *job, uint32_t rank, uint32_t number)
 {
-	struct graph_mail *mail = &job->mail[rank];
-	const struct graph_operation *its = operation_of(job, number);
-	const uint32_t peer = its->kind == GRAPH_SEND ? its->rank : its->peer;
-	if (mail->takes_any) {
-		const bool is_send = its->kind == GRAPH_SEND;
-		const uint32_t other = take_from(job, is_send ? &mail->receives : &mail->sends, number);
-		if (other == GRAPH_NONE)
-			join(job, is_send ? &mail->sends : &mail->receives, number);
-		return other;
-	}
-	const uint64_t key = (uint64_t)peer << 32 | its->tag;
-	uint32_t *value = number_map_make(&mail->waiting, key);
-	if (!value) {
+	uint32_t other;
+	if (graph_mail_find(&job->mail, rank, number, &other))
 		job->is_out_of_memory = true;
-		return GRAPH_NONE;
-	}
-	uint32_t newest = *value ? *value - 1 : GRAPH_NONE, other = GRAPH_NONE;
-	if (newest != GRAPH_NONE && operation_of(job, newest)->kind != its->kind)
-		other = leave(job, &newest, newest);
-	else
-		join(job, &newest, number);
-	*value = newest + 1; /* GRAPH_NONE + 1 is 0 */
-	if (newest == GRAPH_NONE)
-		number_map_remove(&mail->waiting, key);
 	return other;
 }
 
@@ -457,8 +385,6 @@ static void open_operation(struct graph_job *job, uint32_t number, uint32_t *par
 	job->job.operations += count_of(job, number);
 	if (its->kind == GRAPH_COLLECTIVE)
 		job->state_of[number] = (*parts)++;
-	if (its->kind == GRAPH_RECEIVE && (its->peer == GRAPH_ANY || its->tag == GRAPH_ANY))
-		job->mail[its->rank].takes_any = true;
 }
 
 int graph_job_open(struct graph_job *job, const struct graph *graph)
@@ -474,17 +400,14 @@ int graph_job_open(struct graph_job *job, const struct graph *graph)
 		.link = malloc(((size_t)graph->count + 1) * sizeof(*job->link)),
 		.state_of = malloc(((size_t)graph->count + 1) * sizeof(*job->state_of)),
 		.parts = calloc(collectives + 1, sizeof(*job->parts)),
-		.streams = calloc(streams + 1, sizeof(*job->streams)),
-		.mail = calloc(graph->ranks + 1, sizeof(*job->mail)) };
+		.streams = calloc(streams + 1, sizeof(*job->streams)) };
 	if (!job->records || !job->waits_left || !job->link || !job->state_of || !job->parts || !job->streams ||
-		!job->mail) {
+		graph_mail_open(&job->mail, graph, job->link)) {
 		graph_job_close(job);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < streams; i++)
 		job->streams[i].busy_with = job->streams[i].last = GRAPH_NONE;
-	for (uint32_t i = 0; i < graph->ranks; i++)
-		job->mail[i].receives = job->mail[i].sends = GRAPH_NONE;
 	for (uint32_t i = 0; i < graph->count; i++)
 		open_operation(job, i, &parts);
 	assert(parts == collectives);
@@ -496,15 +419,13 @@ void graph_job_close(struct graph_job *job)
 	const struct graph *graph = job->graph;
 	for (size_t i = 0; job->streams && i < (size_t)graph->ranks * graph->streams; i++)
 		free(job->streams[i].ready);
-	for (uint32_t i = 0; job->mail && i < graph->ranks; i++)
-		number_map_free(&job->mail[i].waiting);
+	graph_mail_close(&job->mail);
 	free(job->records);
 	free(job->waits_left);
 	free(job->link);
 	free(job->state_of);
 	free(job->parts);
 	free(job->streams);
-	free(job->mail);
 	*job = (struct graph_job){ 0 };
 }
 

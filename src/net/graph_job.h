@@ -3,7 +3,7 @@
 #ifndef NET_GRAPH_JOB_H
 #define NET_GRAPH_JOB_H
 
-#include "net/graph.h"
+#include "net/graph_mail.h"
 #include "net/job.h"
 
 /* What became of an operation, and why not sooner: the operation that it waited for last. */
@@ -21,8 +21,8 @@ struct graph_job {
 	uint32_t *waits_left, *link, *state_of; /* by operation */
 	struct graph_part *parts;               /* of collectives, by state_of */
 	struct graph_stream *streams;           /* by rank, then by stream */
-	struct graph_mail *mail;                /* by rank */
-	bool is_out_of_memory;                  /* operations were lost */
+	struct graph_mail mail;
+	bool is_out_of_memory; /* operations were lost */
 };
 
 /* The graph has passed graph_finish, and is borrowed. -ENOMEM: nothing is open. */
