@@ -48,8 +48,16 @@ struct graph_operation {
 			uint32_t group, collective; /* GRAPH_COLLECTIVE: of graph->groups, of graph->collectives */
 		};
 	};
-	uint32_t waits;    /* filled in by graph_add_wait */
-	uint32_t instance; /* filled in by graph_finish: which of its group's collectives at this rank, from 0 */
+	uint32_t waits; /* filled in by graph_add_wait */
+	union {
+		uint32_t instance; /* GRAPH_COLLECTIVE, filled in by graph_finish: which of its group's at this rank,
+				      from 0 */
+		/* GRAPH_SEND, GRAPH_RECEIVE: the rank's processor and NIC, for loggops.h alone. A computation's
+		 * processor is its stream. */
+		struct {
+			uint8_t cpu, nic;
+		};
+	};
 };
 _Static_assert(sizeof(struct graph_operation) == 32, "a job has millions");
 

@@ -68,21 +68,28 @@ static int find_format(const struct text *text, const struct job_format **format
 		text->why, text->why_size, "%s: no job: it is not GOAL text (num_ranks N, rank 0 { ... })", text->name);
 }
 
+int job_file_read_text(struct job_file *file, struct text *text, const struct job_file_options *options)
+{
+	const struct job_format *format = NULL;
+	*file = (struct job_file){ 0 };
+	int error = find_format(text, &format);
+	if (!error)
+		error = read_as(file, format, text, options);
+	if (error)
+		job_file_free(file);
+	return error;
+}
+
 int job_file_read(
 	struct job_file *file, const char *path, const struct job_file_options *options, char *why, unsigned why_size)
 {
-	const struct job_format *format = NULL;
 	struct text text;
 	*file = (struct job_file){ 0 };
 	int error = text_open(&text, path, why, why_size);
 	if (error)
 		return error;
-	error = find_format(&text, &format);
-	if (!error)
-		error = read_as(file, format, &text, options);
+	error = job_file_read_text(file, &text, options);
 	text_close(&text);
-	if (error)
-		job_file_free(file);
 	return error;
 }
 

@@ -10,8 +10,9 @@
 enum { JOB_FILE_NOTES = 16 };
 
 struct job_file_options {
-	uint32_t gpus;      /* of the network, for files that leave the number of ranks to it; 0: unknown */
-	const char *groups; /* a file with groups of ranks, for formats that have one; NULL: none */
+	uint32_t gpus;         /* of the network, for files that leave the number of ranks to it; 0: unknown */
+	bool heeds_processors; /* whoever plays it; otherwise a note says that cpu and nic of messages do not count */
+	const char *groups;    /* a file with groups of ranks, for formats that have one; NULL: none */
 };
 
 struct job_file {
@@ -29,6 +30,8 @@ struct job_file {
  * then. */
 int job_file_read(
 	struct job_file *file, const char *path, const struct job_file_options *options, char *why, unsigned why_size);
+/* The same of bytes in memory; the text's name is for errors. */
+int job_file_read_text(struct job_file *file, struct text *text, const struct job_file_options *options);
 void job_file_free(struct job_file *file);
 
 /* ---- For readers ------------------------------------------------------------------------------------------------- */

@@ -7,7 +7,9 @@
 #include "net/text.h"
 #include "net/why.h"
 
-enum { READ_FIRST = 1 << 16, READ_MOST = 1 << 30 };
+#define READ_MOST ((size_t)1 << 34) /* traces of jobs have GBs */
+
+enum { READ_FIRST = 1 << 16 };
 
 struct text text_of(const char *name, const char *bytes, size_t length, char *why, unsigned why_size)
 {
