@@ -13,6 +13,7 @@ const char vb_sim_help[] =
 	"usage: verbena sim [OPTIONS] FILE.yaml\n"
 	"       verbena sim --compare [OPTIONS] FILE.yaml... [KEY=A,B,C]...\n"
 	"       verbena sim --collective KIND [--sizes A..B] [OPTIONS] FILE.yaml\n"
+	"       verbena sim --loggops L=2500,o=1500,g=1000,G=6,O=0,S=65535 --job FILE [--json]\n"
 	"       verbena sim --keys\n"
 	"\n"
 	"Simulates a network with Verbena's own engine in each of its endpoints, in\n"
@@ -26,6 +27,10 @@ const char vb_sim_help[] =
 	"                    short for --set run.seed=N, run.threads=N, transport.cc=NAME,\n"
 	"                    or the variant NAME of the scenario\n"
 	"  --flows FILE      a list of flows, instead of the scenario's workloads\n"
+	"  --job FILE        a job: operations of ranks, as GOAL text; with --loggops\n"
+	"  --loggops L=NS,o=NS,g=NS,G=NS,O=NS,S=BYTES\n"
+	"                    when each rank of the job ends under LogGOPS, as LogGOPSim has it,\n"
+	"                    without a network or scenario; what is left out is as above\n"
 	"  --collective KIND allreduce, all-gather or reduce-scatter of all endpoints,\n"
 	"                    instead of the workloads: nccl-tests' table, and the closed form\n"
 	"  --sizes A..B      of that table, each twice the one before, as 8..1G (1K..64M)\n"
@@ -63,6 +68,8 @@ enum {
 	OPTION_THREADS,
 	OPTION_CC,
 	OPTION_FLOWS,
+	OPTION_JOB,
+	OPTION_LOGGOPS,
 	OPTION_COLLECTIVE,
 	OPTION_SIZES,
 	OPTION_ALGORITHM,
@@ -83,6 +90,8 @@ static const struct option long_options[] = {
 	{ "threads", required_argument, NULL, OPTION_THREADS },
 	{ "cc", required_argument, NULL, OPTION_CC },
 	{ "flows", required_argument, NULL, OPTION_FLOWS },
+	{ "job", required_argument, NULL, OPTION_JOB },
+	{ "loggops", required_argument, NULL, OPTION_LOGGOPS },
 	{ "collective", required_argument, NULL, OPTION_COLLECTIVE },
 	{ "sizes", required_argument, NULL, OPTION_SIZES },
 	{ "algorithm", required_argument, NULL, OPTION_ALGORITHM },
@@ -144,6 +153,12 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 	case OPTION_FLOWS:
 		options->flows = optarg;
 		return VB_EXIT_OK;
+	case OPTION_JOB:
+		options->job = optarg;
+		return VB_EXIT_OK;
+	case OPTION_LOGGOPS:
+		options->loggops = optarg;
+		return VB_EXIT_OK;
 	case OPTION_COLLECTIVE:
 		options->collective.kind = optarg;
 		return VB_EXIT_OK;
@@ -181,6 +196,18 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 	}
 }
 
+static int check_loggops(const struct vb_command *self, const struct sim_options *options)
+{
+	if (!options->job)
+		return vb_usage_error(self, "--loggops needs --job FILE");
+	if (options->argument_count > 0)
+		return vb_usage_error(self, "--loggops has no network, and takes no scenario");
+	if (options->is_comparison || options->csv || options->pcap || options->explains_pfc || options->flows ||
+		options->collective.kind || options->setting_count > 0)
+		return vb_usage_error(self, "--loggops takes --job and --json alone");
+	return VB_EXIT_OK;
+}
+
 static int parse(const struct vb_command *self, struct parsed *parsed, int argc, char **argv)
 {
 	struct sim_options *options = &parsed->options;
@@ -197,6 +224,10 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 		status = add(self, parsed, "capture.links", parsed->captured);
 	options->arguments = (const char *const *)argv + optind;
 	options->argument_count = (unsigned)(argc - optind);
+	if (!status && options->loggops)
+		return check_loggops(self, options);
+	if (!status && options->job)
+		return vb_usage_error(self, "--job needs --loggops for now");
 	if (!status && (options->argument_count < 1 || (options->argument_count > 1 && !options->is_comparison)))
 		return vb_usage_error(self, "takes one scenario, or --compare and several");
 	if (options->is_comparison && (options->csv || options->pcap || options->explains_pfc))

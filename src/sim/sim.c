@@ -7,6 +7,7 @@
 #include "sim/capture.h"
 #include "sim/collective_table.h"
 #include "sim/compare.h"
+#include "sim/loggops_run.h"
 #include "sim/report.h"
 #include "sim/session.h"
 
@@ -90,6 +91,8 @@ static int run_one(const struct sim_options *options)
 
 int sim_run(const struct sim_options *options)
 {
+	if (options->loggops)
+		return loggops_run(options);
 	if (options->collective.kind)
 		return collective_table_run(options);
 	return options->is_comparison ? compare_run(options) : run_one(options);

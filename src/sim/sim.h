@@ -32,6 +32,8 @@ struct sim_options {
 	struct sim_setting *settings; /* in the order given */
 	unsigned setting_count;
 	const char *flows, *csv, *pcap;
+	const char *job;     /* a file of operations (net/job_file.h) */
+	const char *loggops; /* parameters, under which the job runs without a network */
 	struct sim_collective collective;
 	unsigned progress_s; /* between two progress lines; 0: none */
 	bool is_json, is_comparison, is_terminal, explains_pfc;

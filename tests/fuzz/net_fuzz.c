@@ -1,10 +1,12 @@
-/* Any bytes as a file of a network ('t' before them), of flows ('f') or of a distribution of sizes ('s'): it is refused
- * with a reason, or it is a network whose links lead back and whose routes lead on, flows between its endpoints that
- * all begin, or sizes that can be drawn. Nothing may be leaked. */
+/* Any bytes as a file of a network ('t' before them), of flows ('f'), of a distribution of sizes ('s') or of a job
+ * ('g'): it is refused with a reason, or it is a network whose links lead back and whose routes lead on, flows between
+ * its endpoints that all begin, sizes that can be drawn, or a job whose ranks end. Nothing may be leaked. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "net/flow_text.h"
+#include "net/job_file.h"
+#include "net/loggops.h"
 #include "net/route.h"
 #include "net/sizes.h"
 #include "net/topology_text.h"
@@ -93,6 +95,35 @@ static void read_sizes(struct text *text)
 	sizes_free(&sizes);
 }
 
+static bool has_collectives(const struct graph *graph)
+{
+	for (uint32_t i = 0; i < graph->count; i++)
+		if (graph->operations[i].kind == GRAPH_COLLECTIVE)
+			return true;
+	return false;
+}
+
+static void read_job(struct text *text)
+{
+	const struct job_file_options options = { 0 };
+	const struct loggops parameters = { .L = 2500, .o = 1500, .g = 1000, .G = 6, .O = 7, .S = 99 };
+	struct job_file file;
+	struct loggops_result result;
+	if (is_accepted(job_file_read_text(&file, text, &options))) {
+		require(file.graph.count > 0 && file.graph.first[file.graph.ranks] == file.graph.count);
+		const int error =
+			has_collectives(&file.graph) ? -ERANGE : loggops_play(&file.graph, &parameters, &result);
+		require(error == 0 || error == -ERANGE);
+		require(error || (result.unfinished == 0) == (result.first_unfinished == GRAPH_NONE));
+		require(error || result.ends[result.last_rank] >= result.ends[0]);
+		if (!error)
+			loggops_result_free(&result);
+	} else {
+		require(!file.graph.operations && !file.where);
+	}
+	job_file_free(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	if (length == 0)
@@ -105,5 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 		read_flows(&text);
 	else if (bytes[0] == 's')
 		read_sizes(&text);
+	else if (bytes[0] == 'g')
+		read_job(&text);
 	return 0;
 }

@@ -500,6 +500,38 @@ class Sim(unittest.TestCase):
                                 (["--sizes", "8"], "are of --collective")):
             self.assertIn(part, self.sim(*arguments, self.scenario(), status=2).stderr, arguments)
 
+    def test_loggops__says_when_each_rank_of_a_job_ends(self):
+        job = self.place / "job.goal"
+        job.write_text("num_ranks 2\nrank 0 {\na: calc 100\nb: send 1b to 1\nb requires a\n}\nrank 1 {\nrecv 1b from 0\n}\n")
+        told = self.sim("--loggops", "L=2500,o=1500,g=1000,G=6,O=0,S=65535", "--job", job)
+        self.assertEqual([line.split() for line in told.stdout.splitlines()],
+                         [["GOAL:", "2", "ranks,", "3", "operations"], ["host", "0", "1600", "ns"], ["host", "1", "5600", "ns"], ["max", "5600", "ns"]])
+        self.assertEqual(told.stderr, "")
+        self.assertEqual(json.loads(self.sim("--loggops", "L=0.5,o=0.25", "--job", job, "--json").stdout),
+                         {"ranks": 2, "operations": 3, "jct_ps": 101000, "ends_ps": [100250, 101000]})
+        job.write_text("num_ranks 20\n" + "".join(f"rank {i} {{\ncalc {40 - i}\n}}\n" for i in range(20)))
+        self.assertEqual([line.split()[:2] for line in self.sim("--loggops", "L=1", "--job", job).stdout.splitlines()],
+                         [["GOAL:", "20"], ["min", "21"], ["hosts", "19"], ["max", "40"]])
+
+    def test_loggops__says_what_never_ends(self):
+        job = self.place / "job.goal"
+        job.write_text("num_ranks 2\nrank 0 {\nrecv 1b from -1\n}\nrank 1 {\ncalc 5\n}\n")
+        told = self.sim("--loggops", "L=1", "--job", "job.goal", "--json", status=4)
+        self.assertIn("job.goal: line 3 of rank 0 never ends", told.stderr)
+        self.assertEqual(json.loads(told.stdout)["jct_ps"], 5000)
+
+    def test_loggops__that_cannot_be_is_refused(self):
+        job = self.place / "job.goal"
+        job.write_text("num_ranks 2\nrank 0 {\nsend 1b to 2\n}\n")
+        for arguments, part in ((["--loggops", "L=1", "--job", job], "job.goal:3: the other rank is a whole number up to 1, not 2"),
+                                (["--loggops", "L=1", "--job", self.place / "none"], "No such file"),
+                                (["--loggops", "x=1", "--job", job], "--loggops: there is no x: the parameters are L, o, g, G, O and S"),
+                                (["--loggops", "L=1"], "--loggops needs --job FILE"),
+                                (["--loggops", "L=1", "--job", job, self.scenario()], "takes no scenario"),
+                                (["--loggops", "L=1", "--job", job, "--csv", "x"], "takes --job and --json alone"),
+                                (["--job", job, self.scenario()], "--job needs --loggops for now")):
+            self.assertIn(part, self.sim(*arguments, status=2).stderr, arguments)
+
     def test_collective_workload__is_over_when_the_last_byte_is_there(self):
         text = TINY.replace("{kind: incast, target: 3, senders: 3, bytes: 20kB}", "{kind: allreduce, bytes: 1MB}")
         told = json.loads(self.sim("--json", self.scenario(text), "--csv", "m.csv").stdout)
