@@ -21,7 +21,8 @@ def run(*command, **options):
         return subprocess.run([str(word) for word in command], check=True, text=True, **options)
     except FileNotFoundError:
         sys.exit(f"verbena: {command[0]} is not here. To build from source: a C compiler, meson, ninja and pkg-config, and the "
-                 "headers of libibverbs, librdmacm and libyaml (Debian: libibverbs-dev librdmacm-dev libyaml-dev)")
+                 "headers of libibverbs, librdmacm, libyaml and zlib (Debian: libibverbs-dev librdmacm-dev libyaml-dev "
+                 "zlib1g-dev)")
 
 
 def links_in(folder, names):

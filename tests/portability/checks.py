@@ -235,7 +235,8 @@ def run_autopkgtest(context):
 @check("aarch64", "cross-built for 64-bit ARM; unit tests, scripts, simulation under qemu-user")
 def aarch64(context):
     root = context.other_root("aarch64", context.root.suite)
-    foreign = [f"{name}:arm64" for name in ("libibverbs-dev", "librdmacm-dev", "libyaml-dev", "libcmocka-dev", "libpcap-dev")]
+    foreign = [f"{name}:arm64" for name in ("libibverbs-dev", "librdmacm-dev", "libyaml-dev", "zlib1g-dev", "libcmocka-dev",
+                                           "libpcap-dev")]
     root.make(packages=["gcc", "libc6-dev", "meson", "ninja-build", "pkg-config", "python3", "iproute2", "procps",
                         "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user-static", *foreign],
               architectures="amd64,arm64", mirror=context.mirror)
