@@ -38,6 +38,14 @@ static void name_operation(void *user, uint32_t operation, char *text, unsigned 
 		file->graph.operations[operation].rank);
 }
 
+static void free_graph(struct job_file *file)
+{
+	graph_free(&file->graph);
+	free(file->where);
+	file->where = NULL;
+	file->where_room = 0;
+}
+
 static int read_as(struct job_file *file, const struct job_format *format, struct text *text,
 	const struct job_file_options *options)
 {
@@ -58,14 +66,30 @@ static int read_as(struct job_file *file, const struct job_format *format, struc
 
 static int find_format(const struct text *text, const struct job_format **format)
 {
-	static const struct job_format *const formats[] = { &job_format_goal };
+	static const struct job_format *const formats[] = { &job_format_goal, &job_format_chakra_json,
+		&job_format_chakra };
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
 		if (formats[i]->is(text->at, (size_t)(text->end - text->at))) {
 			*format = formats[i];
 			return 0;
 		}
-	return why_not(
-		text->why, text->why_size, "%s: no job: it is not GOAL text (num_ranks N, rank 0 { ... })", text->name);
+	return why_not(text->why, text->why_size,
+		"%s: no job: it is not GOAL text (num_ranks N, rank 0 { ... }), nor a Chakra trace (PREFIX.RANK.et)",
+		text->name);
+}
+
+static int open_text(
+	struct text *text, const char *path, const struct job_format **format, char *why, unsigned why_size)
+{
+	const bool is_trace = job_chakra_is_file_name(path);
+	const int error = is_trace ? 0 : text_open(text, path, why, why_size);
+	if (!is_trace && !(error == -EINVAL && job_chakra_is_prefix(path)))
+		return error;
+	if (why_size > 0)
+		why[0] = 0; /* that there is no file of this name is no error */
+	*text = text_of(path, "", 0, why, why_size);
+	*format = &job_format_chakra;
+	return 0;
 }
 
 int job_file_read_text(struct job_file *file, struct text *text, const struct job_file_options *options)
@@ -76,7 +100,7 @@ int job_file_read_text(struct job_file *file, struct text *text, const struct jo
 	if (!error)
 		error = read_as(file, format, text, options);
 	if (error)
-		job_file_free(file);
+		free_graph(file);
 	return error;
 }
 
@@ -85,17 +109,22 @@ int job_file_read(
 {
 	struct text text;
 	*file = (struct job_file){ 0 };
-	int error = text_open(&text, path, why, why_size);
+	int error = open_text(&text, path, &format, why, why_size);
 	if (error)
 		return error;
-	error = job_file_read_text(file, &text, options);
+	if (!format) {
+		error = job_file_read_text(file, &text, options);
+	} else {
+		error = read_as(file, format, &text, options);
+		if (error)
+			free_graph(file);
+	}
 	text_close(&text);
 	return error;
 }
 
 void job_file_free(struct job_file *file)
 {
-	graph_free(&file->graph);
-	free(file->where);
+	free_graph(file);
 	*file = (struct job_file){ 0 };
 }

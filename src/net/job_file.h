@@ -26,8 +26,9 @@ struct job_file {
 	unsigned note_count;
 };
 
-/* Reads and finishes the graph. -EINVAL and why, with the file's name and the line or byte; -ENOMEM. The file is freed
- * then. */
+/* Reads and finishes the graph. The path is a file's, or of a Chakra trace PREFIX, for PREFIX.0.et, PREFIX.1.et and so
+ * on. -EINVAL and why, with the file's name and the line or byte; -ENOMEM. Then the graph is freed, but the notes stay:
+ * what was found before the error. */
 int job_file_read(
 	struct job_file *file, const char *path, const struct job_file_options *options, char *why, unsigned why_size);
 /* The same of bytes in memory; the text's name is for errors. */

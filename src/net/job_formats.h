@@ -4,6 +4,13 @@
 
 #include "net/job_file.h"
 
-extern const struct job_format job_format_goal; /* job_read_goal.c */
+extern const struct job_format job_format_goal;        /* job_read_goal.c */
+extern const struct job_format job_format_chakra;      /* job_read_chakra.c */
+extern const struct job_format job_format_chakra_json; /* job_read_chakra_json.c */
+
+/* A Chakra trace is several files, which its reader opens by the text's name, whatever the text has. So its name tells:
+ * it ends as those files' names do, or it is their prefix. */
+bool job_chakra_is_file_name(const char *path);
+bool job_chakra_is_prefix(const char *path);
 
 #endif

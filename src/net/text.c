@@ -58,6 +58,14 @@ int text_open(struct text *text, const char *path, char *why, unsigned why_size)
 	return 0;
 }
 
+bool text_can_open(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	if (file)
+		fclose(file);
+	return file != NULL;
+}
+
 void text_close(struct text *text)
 {
 	free(text->owned);

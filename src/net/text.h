@@ -26,6 +26,7 @@ struct text {
 struct text text_of(const char *name, const char *bytes, size_t length, char *why, unsigned why_size);
 int text_open(struct text *text, const char *path, char *why, unsigned why_size);
 void text_close(struct text *text);
+bool text_can_open(const char *path); /* there is such a file, and it may be read */
 
 /* The next line that is not blank and does not begin with `comment` (0: no comments). False: there is none. */
 bool text_next(struct text *text, char comment, struct span *line);
