@@ -39,8 +39,24 @@ static uint32_t close_all(struct fabric *fabric)
 	return stay;
 }
 
+/* The latest come first: behind the first that was retired, all were. */
+static void retire_new(struct fabric *fabric)
+{
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		for (uint32_t flow = fabric->shards[i].first_ended; flow != FLOW_NONE;) {
+			struct flow_state *its = flow_at(fabric, flow);
+			if (its->is_retired)
+				break;
+			its->is_retired = true;
+			fabric->kind->retire_flow(fabric, flow);
+			flow = its->next;
+		}
+}
+
 void closing_advance(struct fabric *fabric)
 {
+	if (fabric->kind->retire_flow)
+		retire_new(fabric);
 	if (!fabric->kind->close_flow || !is_older_gone(fabric))
 		return;
 	fabric->first_closing = close_all(fabric);

@@ -351,7 +351,8 @@ static void destroy(struct vb_qp **qp)
 
 static bool is_quiet(const struct connection *its)
 {
-	return vb_qp_is_quiet(its->requester) && (!its->responder || vb_qp_is_quiet(its->responder));
+	return (!its->requester || vb_qp_is_quiet(its->requester)) &&
+	       (!its->responder || vb_qp_is_quiet(its->responder));
 }
 
 /* When a connection is closed must not change when its endpoint wakes up: its timer keeps its place, if it has one. */
@@ -367,17 +368,38 @@ static void leave_timer(struct fabric *fabric, struct connection *its)
 		pool_put(&fabric->timers, list, number);
 }
 
+static void destroy_both(struct connection *its)
+{
+	destroy(&its->requester);
+	destroy(&its->responder);
+	telemetry_close_connection(its);
+}
+
 static void close_own(struct fabric *fabric, struct connection *its)
 {
 	if (its->is_listed)
 		leave_timer(fabric, its);
 	else
 		give_back_numbers(fabric, its);
-	destroy(&its->requester);
-	destroy(&its->responder);
-	telemetry_close_connection(its);
+	destroy_both(its);
 	number_map_remove(&fabric->endpoints[its->dst].engine.expected, its->responder_index);
 	pool_put(&fabric->connections, &fabric->shards[fabric->endpoints[its->src].shard].connections, its->number);
+}
+
+static bool stays_open(const struct fabric *fabric, const struct connection *its)
+{
+	return its->is_kept || engine_is_behind_sockets(fabric);
+}
+
+/* Of jobs, whose connections are many: what still comes finds no QP and is dropped, and the numbers stay taken until
+ * nothing comes. A list's results do not depend on when its connections are closed. */
+void connection_retire_after(struct fabric *fabric, uint32_t number)
+{
+	struct connection *its = connection_at(fabric, flow_at(fabric, number)->connection);
+	if (its->is_listed || stays_open(fabric, its) || !vb_qp_is_quiet(its->requester))
+		return;
+	destroy_both(its);
+	number_map_remove(&fabric->endpoints[its->dst].engine.expected, its->responder_index);
 }
 
 bool connection_close_after(struct fabric *fabric, uint32_t number)
@@ -385,8 +407,8 @@ bool connection_close_after(struct fabric *fabric, uint32_t number)
 	const struct flow_state *flow = flow_at(fabric, number);
 	struct connection *its = connection_at(fabric, flow->connection);
 	assert(flow->pieces_left == 0);
-	if (its->is_kept || engine_is_behind_sockets(fabric))
-		return true; /* it stays open */
+	if (stays_open(fabric, its))
+		return true;
 	its->quiet_turns = is_quiet(its) ? its->quiet_turns + 1 : 0;
 	if (its->quiet_turns < QUIET_TURNS)
 		return false;

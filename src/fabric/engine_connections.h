@@ -77,5 +77,6 @@ bool engine_make_room(struct shard *shard, struct endpoint *endpoint, uint32_t p
 /* A message has ended, and no packet that left before its end is under way. False: its QPs still have something to
  * send. Called while no shard runs. */
 bool connection_close_after(struct fabric *fabric, uint32_t flow);
+void connection_retire_after(struct fabric *fabric, uint32_t flow);
 
 #endif

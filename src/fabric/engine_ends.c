@@ -384,6 +384,7 @@ const struct endpoint_kind engine_ends = {
 	.open_flows = connections_open,
 	.close = close_all,
 	.close_flow = connection_close_after,
+	.retire_flow = connection_retire_after,
 	.expect = connection_expect,
 	.post = post,
 	.pull = pull,

@@ -133,7 +133,7 @@ struct flow_state {
 	uint16_t entropy;
 	uint8_t traffic_class, job;
 	uint8_t doing; /* enum flow_doing */
-	bool tells_arrival;
+	bool tells_arrival, is_retired; /* is_retired: closing.h */
 };
 
 /* The content of an endpoint: an engine... */

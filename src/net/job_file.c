@@ -107,6 +107,7 @@ int job_file_read_text(struct job_file *file, struct text *text, const struct jo
 int job_file_read(
 	struct job_file *file, const char *path, const struct job_file_options *options, char *why, unsigned why_size)
 {
+	const struct job_format *format = NULL;
 	struct text text;
 	*file = (struct job_file){ 0 };
 	int error = open_text(&text, path, &format, why, why_size);
