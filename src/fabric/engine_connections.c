@@ -12,6 +12,8 @@
 enum {
 	KEPT_DEPTH = 64, /* work requests that a connection that stays open takes at a time */
 	MOST_OF_A_PAIR = 32,
+	FEWEST_SOURCES = 64,
+	MOST_TRIES = 1 << 13, /* all numbers of requesters */
 };
 
 /* In generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
@@ -154,12 +156,34 @@ static uint16_t next_listed_number(struct fabric *fabric, uint32_t endpoint)
 	return (uint16_t)(CONNECTIONS_FIRST_LISTED + end->next_number++);
 }
 
-/* Where the sum over all endpoints is more than there are numbers, `check` in run.c has refused the run. */
+/* A lane finds its QPs by the low bits of their numbers, in a table that doubles until no two share a place. So the low
+ * bits of a responder are its source, and those of requesters have one bit more, which responders have not. */
+static uint32_t sources(const struct fabric *fabric)
+{
+	uint32_t count = FEWEST_SOURCES;
+	while (count < fabric->network->endpoint_count)
+		count *= 2;
+	assert(count <= CONNECTIONS_MOST_ENDPOINTS);
+	return count;
+}
+
+static uint16_t next_requester(const struct fabric *fabric, struct engine_end *end)
+{
+	const uint32_t all = sources(fabric), range = CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER;
+	const uint32_t k = end->next_number++ % (range / 2);
+	return (uint16_t)(CONNECTIONS_FIRST_REQUESTER + (k / all * 2 * all + all + k % all) % range);
+}
+
+static uint16_t responder_at(const struct fabric *fabric, uint32_t src, uint32_t place)
+{
+	return (uint16_t)(CONNECTIONS_FIRST_RESPONDER + place * 2 * sources(fabric) + src);
+}
+
 static bool take_numbers(struct shard *shard, struct connection *its)
 {
 	const struct fabric *fabric = shard->fabric;
 	struct engine_end *end = &fabric->endpoints[its->src].engine;
-	const uint32_t room = (CONNECTIONS_END - CONNECTIONS_FIRST_RESPONDER) / fabric->network->endpoint_count;
+	const uint32_t room = CONNECTIONS_FIRST_RESPONDER / (2 * sources(fabric));
 	const uint32_t most = room < MOST_OF_A_PAIR ? room : MOST_OF_A_PAIR;
 	uint32_t *used = number_map_make(&end->used, its->dst), place = 0, tries = 0;
 	shard->is_out_of_memory |= !used;
@@ -168,26 +192,23 @@ static bool take_numbers(struct shard *shard, struct connection *its)
 	while (place < most && *used >> place & 1)
 		place++;
 	do
-		its->requester_index =
-			(uint16_t)(CONNECTIONS_FIRST_REQUESTER +
-				   end->next_number++ % (CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER));
-	while (vb_lane_has_qp(end->lane, number_of(its->requester_index)) &&
-		tries++ < CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER);
-	shard->is_out_of_numbers |= place == most || tries > CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER;
+		its->requester_index = next_requester(fabric, end);
+	while (vb_lane_has_qp(end->lane, number_of(its->requester_index)) && tries++ < MOST_TRIES);
+	shard->is_out_of_numbers |= place == most || tries > MOST_TRIES;
 	if (shard->is_out_of_numbers)
 		return false;
 	*used |= 1u << place;
-	its->responder_index = (uint16_t)(CONNECTIONS_FIRST_RESPONDER + its->src * room + place);
+	its->place = (uint8_t)place;
+	its->responder_index = responder_at(fabric, its->src, place);
 	return true;
 }
 
 static void give_back_numbers(struct fabric *fabric, const struct connection *its)
 {
-	const uint32_t room = (CONNECTIONS_END - CONNECTIONS_FIRST_RESPONDER) / fabric->network->endpoint_count;
 	struct number_map *map = &fabric->endpoints[its->src].engine.used;
 	uint32_t *used = number_map_find(map, its->dst);
 	assert(used);
-	*used &= ~(1u << (uint32_t)(its->responder_index - CONNECTIONS_FIRST_RESPONDER - its->src * room));
+	*used &= ~(1u << its->place);
 	if (*used == 0)
 		number_map_remove(map, its->dst);
 }

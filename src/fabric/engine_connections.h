@@ -19,9 +19,8 @@ enum {
 	CONNECTIONS_FIRST_LISTED = 2,
 	CONNECTIONS_FIRST_REQUESTER = 1 << 14,
 	CONNECTIONS_FIRST_RESPONDER = 1 << 15,
-	CONNECTIONS_END = 0xffff,
 	CONNECTIONS_OF_LIST = CONNECTIONS_FIRST_REQUESTER - CONNECTIONS_FIRST_LISTED,
-	CONNECTIONS_MOST_ENDPOINTS = CONNECTIONS_END - CONNECTIONS_FIRST_RESPONDER,
+	CONNECTIONS_MOST_ENDPOINTS = 1 << 14,
 };
 
 struct connection {
@@ -34,6 +33,7 @@ struct connection {
 	uint32_t first_waiting, last_waiting; /* messages for which it has no room; first: or FLOW_NONE */
 	uint16_t requester_index, responder_index, entropy;
 	uint8_t traffic_class;
+	uint8_t place;       /* of a job's: which of its source's to this peer */
 	uint8_t quiet_turns; /* since its message ended */
 	bool is_listed, is_kept, tells_arrivals;
 };

@@ -446,7 +446,7 @@ uint32_t graph_job_last(const struct graph_job *job)
 	uint32_t last = GRAPH_NONE;
 	vb_time at = -1;
 	for (uint32_t i = 0; i < job->graph->count; i++)
-		if (job->records[i].end > at) {
+		if (job->records[i].end > at && job->graph->operations[i].kind != GRAPH_SEND) {
 			at = job->records[i].end;
 			last = i;
 		}

@@ -30,7 +30,8 @@ int graph_job_open(struct graph_job *job, const struct graph *graph);
 void graph_job_close(struct graph_job *job);
 /* The lowest operation that has not ended, and how many there are; GRAPH_NONE: all have. */
 uint32_t graph_job_unfinished(const struct graph_job *job, uint32_t *count);
-/* The operation that ended last, of several the lowest; GRAPH_NONE: none has ended. */
+/* The operation that ended last, of several the lowest, but no send: that ends when its acknowledgement is there, which
+ * nobody waits for. GRAPH_NONE: none has ended. */
 uint32_t graph_job_last(const struct graph_job *job);
 
 #endif
