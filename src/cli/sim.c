@@ -14,31 +14,42 @@ const char vb_sim_help[] =
 	"       verbena sim --compare [OPTIONS] FILE.yaml... [KEY=A,B,C]...\n"
 	"       verbena sim --collective KIND [--sizes A..B] [OPTIONS] FILE.yaml\n"
 	"       verbena sim --loggops L=2500,o=1500,g=1000,G=6,O=0,S=65535 --job FILE [--json]\n"
-	"       verbena sim --keys\n"
+	"       verbena sim --job FILE [OPTIONS] FILE.yaml\n"
+	"       verbena sim --keys | --gpus | --collectives\n"
 	"\n"
 	"Simulates a network with Verbena's own engine in each of its endpoints, in\n"
 	"virtual time, and reports how long each transfer took and why. The same file and\n"
 	"seed give the same result on every machine, with any number of threads.\n"
 	"\n"
 	"  --keys            every key of a scenario, with units and defaults\n"
+	"  --gpus, --collectives\n"
+	"                    the GPUs that hosts may have, with the source of each number; the\n"
+	"                    collectives and their algorithms\n"
 	"  --set KEY=VALUE   replace a value of the file, as --set transport.mtu=1024;\n"
 	"                    as often as wanted\n"
 	"  --seed N, --threads N, --cc NAME\n"
 	"                    short for --set run.seed=N, run.threads=N, transport.cc=NAME,\n"
 	"                    or the variant NAME of the scenario\n"
 	"  --flows FILE      a list of flows, instead of the scenario's workloads\n"
-	"  --job FILE        a job: operations of ranks, as GOAL text; with --loggops\n"
+	"  --job FILE        a job, instead of the workloads: GOAL text, or a Chakra trace, by the\n"
+	"                    PREFIX of its files PREFIX.0.et, PREFIX.1.et, ...\n"
+	"  --groups FILE     the groups of its ranks, as ASTRA-sim has them (JSON)\n"
+	"  --trace FILE      write what each rank did when, for ui.perfetto.dev, which keeps the\n"
+	"                    file in the browser, or chrome://tracing\n"
 	"  --loggops L=NS,o=NS,g=NS,G=NS,O=NS,S=BYTES\n"
 	"                    when each rank of the job ends under LogGOPS, as LogGOPSim has it,\n"
 	"                    without a network or scenario; what is left out is as above\n"
-	"  --collective KIND allreduce, all-gather or reduce-scatter of all endpoints,\n"
+	"  --collective KIND allreduce, all-gather, reduce-scatter, alltoall, ... of all ranks,\n"
 	"                    instead of the workloads: nccl-tests' table, and the closed form\n"
 	"  --sizes A..B      of that table, each twice the one before, as 8..1G (1K..64M)\n"
-	"  --algorithm NAME  ring, recursive-doubling, halving-doubling or direct (ring)\n"
+	"  --algorithm NAME  one that --collectives lists; left out: its first\n"
 	"  --json            one JSON object; of a table an array\n"
+	"  --explain job     also tell each step of the job's critical path\n"
 	"  --explain pfc     also explain why PAUSE did or did not fire: where, at which threshold, for\n"
 	"                    whose traffic, and which senders it stopped in the end\n"
-	"  --csv FILE        a line for each flow\n"
+	"  --csv FILE        a line for each flow, message or operation\n"
+	"  --no-alone        of several jobs do not run each by itself, too\n"
+	"  --dry-run         only say what would be run, and how much memory and time it would take\n"
 	"  --pcap FILE       a pcapng capture for Wireshark of the scenario's capture.links,\n"
 	"  --capture LINK    or of these: \"endpoint 3 up\", \"endpoint 3 down\", \"switch 2\n"
 	"                    port 5\"; as often as wanted\n"
@@ -59,7 +70,7 @@ struct parsed {
 	struct sim_options options;
 	struct sim_setting settings[MAX_SETTINGS];
 	char captured[MAX_CAPTURED];
-	bool wants_keys;
+	void (*list)(void); /* --keys and the like: what is listed instead of a run */
 };
 
 enum {
@@ -70,6 +81,12 @@ enum {
 	OPTION_FLOWS,
 	OPTION_JOB,
 	OPTION_LOGGOPS,
+	OPTION_GROUPS,
+	OPTION_TRACE,
+	OPTION_DRY_RUN,
+	OPTION_NO_ALONE,
+	OPTION_GPUS,
+	OPTION_COLLECTIVES,
 	OPTION_COLLECTIVE,
 	OPTION_SIZES,
 	OPTION_ALGORITHM,
@@ -92,6 +109,12 @@ static const struct option long_options[] = {
 	{ "flows", required_argument, NULL, OPTION_FLOWS },
 	{ "job", required_argument, NULL, OPTION_JOB },
 	{ "loggops", required_argument, NULL, OPTION_LOGGOPS },
+	{ "groups", required_argument, NULL, OPTION_GROUPS },
+	{ "trace", required_argument, NULL, OPTION_TRACE },
+	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
+	{ "no-alone", no_argument, NULL, OPTION_NO_ALONE },
+	{ "gpus", no_argument, NULL, OPTION_GPUS },
+	{ "collectives", no_argument, NULL, OPTION_COLLECTIVES },
 	{ "collective", required_argument, NULL, OPTION_COLLECTIVE },
 	{ "sizes", required_argument, NULL, OPTION_SIZES },
 	{ "algorithm", required_argument, NULL, OPTION_ALGORITHM },
@@ -159,6 +182,24 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 	case OPTION_LOGGOPS:
 		options->loggops = optarg;
 		return VB_EXIT_OK;
+	case OPTION_GROUPS:
+		options->groups = optarg;
+		return VB_EXIT_OK;
+	case OPTION_TRACE:
+		options->trace = optarg;
+		return VB_EXIT_OK;
+	case OPTION_DRY_RUN:
+		options->is_dry = true;
+		return VB_EXIT_OK;
+	case OPTION_NO_ALONE:
+		options->skips_alone = true;
+		return VB_EXIT_OK;
+	case OPTION_GPUS:
+		parsed->list = sim_print_gpus;
+		return VB_EXIT_OK;
+	case OPTION_COLLECTIVES:
+		parsed->list = sim_print_collectives;
+		return VB_EXIT_OK;
 	case OPTION_COLLECTIVE:
 		options->collective.kind = optarg;
 		return VB_EXIT_OK;
@@ -175,9 +216,11 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 		options->pcap = optarg;
 		return VB_EXIT_OK;
 	case OPTION_EXPLAIN:
-		options->explains_pfc = true;
-		return strcmp(optarg, "pfc") == 0 ? VB_EXIT_OK
-						  : vb_usage_error(self, "--explain explains pfc, not '%s'", optarg);
+		options->explains_pfc |= strcmp(optarg, "pfc") == 0;
+		options->explains_job |= strcmp(optarg, "job") == 0;
+		return strcmp(optarg, "pfc") == 0 || strcmp(optarg, "job") == 0
+			       ? VB_EXIT_OK
+			       : vb_usage_error(self, "--explain explains pfc or job, not '%s'", optarg);
 	case OPTION_JSON:
 		options->is_json = true;
 		return VB_EXIT_OK;
@@ -189,7 +232,7 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 		options->progress_s = option == OPTION_PROGRESS ? 1 : 0;
 		return VB_EXIT_OK;
 	case OPTION_KEYS:
-		parsed->wants_keys = true;
+		parsed->list = sim_print_keys;
 		return VB_EXIT_OK;
 	default:
 		return vb_option_error(self);
@@ -218,7 +261,7 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 	options->progress_s = options->is_terminal ? 1 : 60;
 	while (!status && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		status = take(self, parsed, option);
-	if (status || parsed->wants_keys)
+	if (status || parsed->list)
 		return status;
 	if (*parsed->captured)
 		status = add(self, parsed, "capture.links", parsed->captured);
@@ -226,8 +269,10 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 	options->argument_count = (unsigned)(argc - optind);
 	if (!status && options->loggops)
 		return check_loggops(self, options);
-	if (!status && options->job)
-		return vb_usage_error(self, "--job needs --loggops for now");
+	if (!status && (options->groups || options->trace || options->explains_job) && !options->job)
+		return vb_usage_error(self, "--groups, --trace and --explain job are of --job");
+	if (!status && options->job && (options->flows || options->is_comparison || options->collective.kind))
+		return vb_usage_error(self, "--job takes no --flows, --compare and --collective");
 	if (!status && (options->argument_count < 1 || (options->argument_count > 1 && !options->is_comparison)))
 		return vb_usage_error(self, "takes one scenario, or --compare and several");
 	if (options->is_comparison && (options->csv || options->pcap || options->explains_pfc))
@@ -248,8 +293,8 @@ int vb_sim_main(const struct vb_command *self, int argc, char **argv)
 	if (!parsed)
 		return VB_EXIT_BAD_NEWS;
 	int status = parse(self, parsed, argc, argv);
-	if (!status && parsed->wants_keys)
-		sim_print_keys();
+	if (!status && parsed->list)
+		parsed->list();
 	else if (!status)
 		status = sim_run(&parsed->options);
 	free(parsed);

@@ -215,6 +215,7 @@ struct fabric_result {
 	vb_time ended_at;  /* in virtual time */
 	vb_time last_flow; /* completion time, from 0: when the last of the flows and operations ended that did; or
 			      arrived, of a job that ends by arrival */
+	vb_time *job_ends; /* likewise of each of config->jobs */
 	uint64_t operations, flows_done, flows_failed; /* flows, and operations of jobs; operations: in all */
 	uint64_t packet_hops, data_packets, acks, events;
 	uint64_t payload_bytes;                                                /* delivered; each byte counts once */

@@ -108,10 +108,12 @@ static struct sink sink_of(struct shard *shard, uint32_t rank, uint8_t job)
 
 /* ---- What jobs are told ------------------------------------------------------------------------------------------ */
 
-static void note_last(struct shard *shard, vb_time at)
+static void note_last(struct shard *shard, uint32_t job, vb_time at)
 {
 	if (shard->last_flow < at)
 		shard->last_flow = at;
+	if (shard->job_ends[job] < at)
+		shard->job_ends[job] = at;
 }
 
 /* In the order of time: the first few are kept. */
@@ -171,7 +173,7 @@ static void tell_end(struct shard *shard, uint32_t number, vb_time heard)
 	if (flow->result.error)
 		note_failure(shard, flow, heard);
 	if (!job->kind->ends_by_arrival || flow->result.error)
-		note_last(shard, heard);
+		note_last(shard, flow->job, heard);
 	note_message(shard, flow, heard);
 	if (job->kind->ended) {
 		struct sink sink = sink_of(shard, flow->from, flow->job);
@@ -195,7 +197,7 @@ static void tell_arrival(struct shard *shard, uint32_t number, vb_time heard)
 	if (!flow->tells_arrival)
 		return;
 	if (job->kind->ends_by_arrival)
-		note_last(shard, heard);
+		note_last(shard, flow->job, heard);
 	if (job->kind->arrived) {
 		struct sink sink = sink_of(shard, flow->to, flow->job);
 		job->kind->arrived(job, flow->to, flow->tag, heard, &sink.calls);
@@ -218,7 +220,7 @@ static void end_computation(struct shard *shard, uint32_t number)
 	pool_put(&shard->fabric->flows, &shard->flows, number);
 	shard->flows_begun++;
 	shard->flows_done++;
-	note_last(shard, flow.due);
+	note_last(shard, flow.job, flow.due);
 	job->kind->computed(job, flow.from, flow.tag, flow.due, &sink.calls);
 }
 
@@ -276,10 +278,10 @@ static void do_what_is_due(struct shard *shard, uint32_t number)
 static void wake(struct shard *shard, uint32_t rank)
 {
 	const struct hosts *hosts = &shard->fabric->config->hosts;
-	const uint32_t host = hosts_host_of(hosts, rank);
+	const uint32_t place = hosts_place_of(hosts, hosts_host_of(hosts, rank));
 	if (hosts->gpus && hosts->keeps_rails)
 		for (uint32_t i = 0; i < hosts->nics; i++)
-			endpoint_wake(shard, host * hosts->nics + i);
+			endpoint_wake(shard, place * hosts->nics + i);
 	else
 		for (uint32_t i = 0; i < hosts_nics_of_gpu(hosts); i++)
 			endpoint_wake(shard, hosts_endpoint_of(hosts, rank, i));
@@ -337,6 +339,11 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 		fabric->jobs[fabric->job_count++] = config->jobs[i];
 	for (uint32_t i = 0; i < fabric->job_count; i++)
 		fabric->operations += fabric->jobs[i]->operations;
+	for (uint32_t i = 0; i < fabric->shard_count; i++) {
+		fabric->shards[i].job_ends = calloc(fabric->job_count + 1, sizeof(vb_time));
+		if (!fabric->shards[i].job_ends)
+			return -ENOMEM;
+	}
 	return 0;
 }
 

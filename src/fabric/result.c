@@ -77,6 +77,20 @@ static int by_start(const void *a, const void *b)
 	return one->tag < other->tag ? -1 : one->tag > other->tag;
 }
 
+static int say_job_ends(const struct fabric *fabric, struct fabric_result *result)
+{
+	result->job_ends = calloc(fabric->config->job_count + 1, sizeof(*result->job_ends));
+	if (!result->job_ends)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		for (uint32_t job = 0; job < fabric->config->job_count; job++) {
+			const vb_time its = fabric->shards[i].job_ends[job + fabric->has_list];
+			if (result->job_ends[job] < its)
+				result->job_ends[job] = its;
+		}
+	return 0;
+}
+
 static int say_messages(const struct fabric *fabric, struct fabric_result *result)
 {
 	uint64_t count = 0;
@@ -147,6 +161,8 @@ int result_say(struct fabric *fabric, struct fabric_result *result)
 {
 	say(fabric, result);
 	int rc = stories_say(fabric, result);
+	if (rc == 0)
+		rc = say_job_ends(fabric, result);
 	return rc ? rc : say_messages(fabric, result);
 }
 
@@ -154,6 +170,7 @@ void fabric_result_free(struct fabric_result *result)
 {
 	free(result->flows);
 	free(result->messages);
+	free(result->job_ends);
 	free(result->links);
 	free(result->cycle);
 	for (uint32_t i = 0; i < result->pauses_told_count; i++)

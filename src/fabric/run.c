@@ -235,6 +235,7 @@ void fabric_end(struct fabric *fabric)
 		free(shard->out);
 		free(shard->dead_ends);
 		free(shard->messages);
+		free(shard->job_ends);
 		free(shard->batch);
 		free(shard->packets);
 		free(shard->headers);
@@ -268,18 +269,16 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src,
 			flow->dst);
 	}
-	for (uint32_t i = 0; i < fabric->config->job_count; i++) {
-		const uint32_t last = hosts_endpoint_of(&fabric->config->hosts, fabric->config->jobs[i]->ranks - 1, 0);
-		for (uint32_t to = 1; to <= last; to++) {
+	for (uint32_t i = 0; i < fabric->config->job_count; i++)
+		for (uint32_t rank = 1; rank < fabric->config->jobs[i]->ranks; rank++) {
 			const struct hosts *hosts = &fabric->config->hosts;
-			const uint32_t from = hosts->gpus && hosts->keeps_rails ? to % hosts->nics : 0;
+			const uint32_t to = hosts_endpoint_of(hosts, rank, 0), from = hosts_sends_by(hosts, 0, rank, 0);
 			if (from == to || (routes_lead(fabric->routes, fabric->network, from, to) &&
 						  routes_lead(fabric->routes, fabric->network, to, from)))
 				continue;
 			routes_free(fabric->routes);
 			return why_not(why, why_size, "job %u: no path leads between endpoints %u and %u", i, from, to);
 		}
-	}
 	return 0;
 }
 

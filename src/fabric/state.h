@@ -132,7 +132,7 @@ struct flow_state {
 	uint32_t next_turn;           /* of an endpoint without one: turns.h */
 	uint16_t entropy;
 	uint8_t traffic_class, job;
-	uint8_t doing; /* enum flow_doing */
+	uint8_t doing;                  /* enum flow_doing */
 	bool tells_arrival, is_retired; /* is_retired: closing.h */
 };
 
@@ -227,6 +227,7 @@ struct shard {
 	uint32_t under_way[2]; /* packets without frames, by generation; may be negative in one shard */
 	uint32_t first_ended;  /* flows that have ended since the last check: closing.h */
 	vb_time last_flow;
+	vb_time *job_ends; /* by job */
 	uint64_t cpu_ns, window_ns;
 	vb_time next_at; /* of its next event, between windows */
 };

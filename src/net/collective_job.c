@@ -2,6 +2,7 @@
 #include "net/collective_job.h"
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 
 /* For one call. */
 struct out {
@@ -26,23 +27,30 @@ static void send(const struct collective_out *calls, uint32_t to, uint64_t bytes
 					   .tells_arrival = true });
 }
 
+static struct collective_part *part_of(const struct collective_job *job, uint32_t rank)
+{
+	assert(rank >= job->of.first && rank - job->of.first < job->of.ranks);
+	return &job->parts[rank - job->of.first];
+}
+
 static void go_on(struct collective_job *job, uint32_t rank, vb_time at, struct job_sink *sink)
 {
 	const struct out out = { { send }, job, sink, rank, at };
 	collective_part_go_on(
-		&job->of, job->algorithm, collective_place_of(&job->of, rank), &job->parts[rank], &out.calls);
+		&job->of, job->algorithm, collective_place_of(&job->of, rank), part_of(job, rank), &out.calls);
 }
 
 static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 {
 	struct collective_job *its = (struct collective_job *)job;
-	go_on(its, rank, its->of.start, sink);
+	if (rank >= its->of.first)
+		go_on(its, rank, its->of.start, sink);
 }
 
 static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
 {
 	struct collective_job *its = (struct collective_job *)job;
-	collective_part_arrived(&its->of, its->algorithm, &its->parts[rank], (uint32_t)tag);
+	collective_part_arrived(&its->of, its->algorithm, part_of(its, rank), (uint32_t)tag);
 	go_on(its, rank, at, sink);
 }
 
@@ -51,7 +59,7 @@ static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, cons
 {
 	struct collective_job *its = (struct collective_job *)job;
 	(void)result;
-	if (collective_part_ended(its->algorithm, &its->parts[rank], (uint32_t)tag))
+	if (collective_part_ended(its->algorithm, part_of(its, rank), (uint32_t)tag))
 		go_on(its, rank, at, sink);
 }
 
@@ -61,7 +69,7 @@ int collective_job_open(struct collective_job *job, const struct collective *of)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
 	*job = (struct collective_job){
-		.job = { .kind = &kind, .operations = collective_messages(of), .ranks = of->ranks },
+		.job = { .kind = &kind, .operations = collective_messages(of), .ranks = of->first + of->ranks },
 		.of = *of,
 		.algorithm = algorithm,
 		.parts = calloc(of->ranks, sizeof(*job->parts))

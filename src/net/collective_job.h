@@ -1,5 +1,5 @@
-/* A collective as a job: rank r is endpoint r, and a message's tag is the step in which it is sent. Messages between
- * two ranks share a connection, except where a rank sends to all others at once. */
+/* A collective as a job: rank r of it is rank first + r of the run, and a message's tag is the step in which it is
+ * sent. Messages between two ranks share a connection, except where a rank sends to all others at once. */
 #ifndef NET_COLLECTIVE_JOB_H
 #define NET_COLLECTIVE_JOB_H
 
@@ -10,7 +10,7 @@ struct collective_job {
 	struct job job;
 	struct collective of; /* its strings are borrowed */
 	const struct collective_algorithm *algorithm;
-	struct collective_part *parts; /* by rank */
+	struct collective_part *parts; /* by its own rank */
 };
 
 /* The collective has passed its check. -ENOMEM: nothing is open. */

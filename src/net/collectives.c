@@ -324,7 +324,7 @@ uint32_t collective_rings(const struct collective *of, uint32_t nics)
 	const struct collective_algorithm *algorithm = collective_find(of);
 	const bool is_ring = algorithm && algorithm->step == ring && of->gpus > 1 && of->ranks > of->gpus;
 	const uint32_t most = nics < of->gpus ? nics : of->gpus;
-	return is_ring && of->ranks % of->gpus == 0 && of->bytes >= most ? most : 1;
+	return is_ring && of->ranks % of->gpus == 0 && of->first % of->gpus == 0 && of->bytes >= most ? most : 1;
 }
 
 struct collective collective_ring(const struct collective *of, uint32_t nics, uint32_t number)
@@ -338,11 +338,13 @@ struct collective collective_ring(const struct collective *of, uint32_t nics, ui
 
 uint32_t collective_rank_at(const struct collective *of, uint32_t place)
 {
-	return of->turned ? place / of->gpus * of->gpus + (place + of->turned) % of->gpus : place;
+	return of->first + (of->turned ? place / of->gpus * of->gpus + (place + of->turned) % of->gpus : place);
 }
 
 uint32_t collective_place_of(const struct collective *of, uint32_t rank)
 {
+	assert(rank >= of->first);
+	rank -= of->first;
 	return of->turned ? rank / of->gpus * of->gpus + (rank + of->gpus - of->turned) % of->gpus : rank;
 }
 

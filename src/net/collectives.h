@@ -28,6 +28,7 @@
 struct collective {
 	const char *kind, *algorithm; /* an algorithm that is NULL or empty: the kind's first */
 	uint32_t ranks;               /* at least 2 */
+	uint32_t first;               /* the rank of the run that is this collective's rank 0; the others follow */
 	uint64_t bytes;               /* S */
 	vb_time start;
 	uint8_t traffic_class;
@@ -93,7 +94,7 @@ double collective_busbw(const struct collective *of);
  * Other algorithms are one. */
 uint32_t collective_rings(const struct collective *collective, uint32_t nics);
 struct collective collective_ring(const struct collective *collective, uint32_t nics, uint32_t ring);
-/* Which rank is at this place of the algorithm, and back. */
+/* Which rank of the run is at this place of the algorithm, and back. */
 uint32_t collective_rank_at(const struct collective *collective, uint32_t place);
 uint32_t collective_place_of(const struct collective *collective, uint32_t rank);
 

@@ -1,11 +1,14 @@
 /* See hosts.h. */
 #include "net/hosts.h"
 #include <stddef.h>
-#include <strings.h>
+#include <string.h>
 #include "net/why.h"
 
 int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsigned why_size)
 {
+	if (hosts->places && (hosts->count == 0 || hosts->count % hosts->places))
+		return why_not(why, why_size, "%u hosts cannot be dealt out to %u switches evenly", hosts->count,
+			hosts->places);
 	if (!hosts->gpus)
 		return 0;
 	if (hosts->nics == 0)
@@ -40,7 +43,7 @@ const struct gpu *gpu_of(uint32_t number)
 const struct gpu *gpu_find(const char *name)
 {
 	for (uint32_t i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++)
-		if (strcasecmp(gpus[i].name, name) == 0)
+		if (strcmp(gpus[i].name, name) == 0)
 			return &gpus[i];
 	return NULL;
 }

@@ -17,6 +17,9 @@ struct hosts {
 	 * which all traffic stays on rails. The way through the host's other GPU takes no time and no bandwidth here.
 	 */
 	bool keeps_rails;
+	/* Where hosts are: 0: one behind the other. Otherwise dealt out in turn to so many places, which have equally
+	 * many of the `count` hosts, one behind the other: so consecutive ranks are behind different switches. */
+	uint32_t places, count;
 };
 
 static inline uint32_t hosts_ranks(const struct hosts *hosts, uint32_t endpoints)
@@ -29,20 +32,33 @@ static inline uint32_t hosts_host_of(const struct hosts *hosts, uint32_t rank)
 	return hosts->gpus ? rank / hosts->gpus : rank;
 }
 
+/* Where this host is, counted in hosts of the network. */
+static inline uint32_t hosts_place_of(const struct hosts *hosts, uint32_t host)
+{
+	return hosts->places ? host % hosts->places * (hosts->count / hosts->places) + host / hosts->places : host;
+}
+
 /* How many NICs a GPU uses. */
 static inline uint32_t hosts_nics_of_gpu(const struct hosts *hosts)
 {
 	return hosts->gpus && hosts->nics > hosts->gpus ? hosts->nics / hosts->gpus : 1;
 }
 
-/* The NIC of this rank for a message of this channel. */
-static inline uint32_t hosts_endpoint_of(const struct hosts *hosts, uint32_t rank, uint32_t channel)
+/* Which of its host's NICs this rank uses for a message of this channel. */
+static inline uint32_t hosts_nic_of(const struct hosts *hosts, uint32_t rank, uint32_t channel)
 {
 	if (!hosts->gpus)
-		return rank;
+		return 0;
 	const uint32_t gpu = rank % hosts->gpus, of_gpu = hosts_nics_of_gpu(hosts);
 	const uint32_t first = of_gpu > 1 ? gpu * of_gpu : (uint32_t)((uint64_t)gpu * hosts->nics / hosts->gpus);
-	return hosts_host_of(hosts, rank) * hosts->nics + first + channel % of_gpu;
+	return first + channel % of_gpu;
+}
+
+/* That NIC's endpoint. */
+static inline uint32_t hosts_endpoint_of(const struct hosts *hosts, uint32_t rank, uint32_t channel)
+{
+	const uint32_t nics = hosts->gpus ? hosts->nics : 1;
+	return hosts_place_of(hosts, hosts_host_of(hosts, rank)) * nics + hosts_nic_of(hosts, rank, channel);
 }
 
 /* The NIC by which a message of this channel leaves. */
@@ -50,7 +66,7 @@ static inline uint32_t hosts_sends_by(const struct hosts *hosts, uint32_t from, 
 {
 	if (!hosts->gpus || !hosts->keeps_rails)
 		return hosts_endpoint_of(hosts, from, channel);
-	return hosts_host_of(hosts, from) * hosts->nics + hosts_endpoint_of(hosts, to, channel) % hosts->nics;
+	return hosts_place_of(hosts, hosts_host_of(hosts, from)) * hosts->nics + hosts_nic_of(hosts, to, channel);
 }
 
 /* 0; -EINVAL and why: NICs and GPUs that do not divide, or endpoints that are no whole number of hosts. */

@@ -53,7 +53,7 @@ static const struct collective_type {
 	{ .name = "GATHER", .kind = "gather", .is_unmodeled = true },
 	{ .name = "SCATTER", .kind = "scatter", .is_unmodeled = true },
 	{ .name = "BROADCAST", .kind = "broadcast", .by_duration = true },
-	{ .name = "ALL_TO_ALL", .kind = "all-to-all" },
+	{ .name = "ALL_TO_ALL", .kind = "alltoall" },
 	{ .name = "REDUCE_SCATTER", .kind = "reduce-scatter" },
 	{ .name = "REDUCE_SCATTER_BLOCK", .kind = "reduce-scatter-block", .is_unmodeled = true },
 	{ .name = "BARRIER", .kind = "barrier", .has_no_size = true },

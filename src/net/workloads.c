@@ -257,7 +257,10 @@ bool workload_collective(const struct workload *workload, uint32_t endpoints, st
 		return false;
 	*collective = (struct collective){ .kind = workload->kind,
 		.algorithm = workload->algorithm,
-		.ranks = workload->endpoints ? workload->endpoints : endpoints,
+		.ranks = workload->endpoints           ? workload->endpoints
+			 : workload->first < endpoints ? endpoints - workload->first
+						       : 0,
+		.first = workload->first,
 		.bytes = workload->bytes,
 		.start = workload->start,
 		.traffic_class = workload->traffic_class };

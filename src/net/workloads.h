@@ -16,6 +16,7 @@
 struct workload {
 	char kind[16];
 	uint32_t endpoints;    /* 0 .. endpoints - 1 take part; 0: all of the network */
+	uint32_t first;        /* of a collective: the first rank that takes part */
 	uint64_t bytes;        /* of each flow; of a collective, as it counts them */
 	vb_time start, spread; /* starts are random in start .. start + spread */
 	uint32_t senders;      /* incast; 0: all others */

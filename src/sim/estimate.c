@@ -37,6 +37,7 @@
 
 enum {
 	SAMPLED_FLOWS = 32,
+	OPEN_OF_A_RANK = 8, /* connections of a job from a file */
 	MOST_PLACES =
 		24, /* messages of a rank's all-to-all: eight are under way, and twice as many are forgotten soon */
 };
@@ -197,8 +198,10 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 		(uint64_t)(PROCESS_BYTES + endpoint * network->endpoint_count + ROUTE_BYTES * route_count(network) +
 			   (LINK_BYTES + (has_ports(network) ? PORT_BYTES : 0)) * network->link_count);
 	double open = 0;
-	for (uint32_t i = 0; i < simulation->job_count; i++)
+	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
 		open += (double)open_at_once_of(&simulation->collectives[i].of);
+	if (simulation->has_graph)
+		open += OPEN_OF_A_RANK * simulation->job_file.graph.ranks;
 	estimate->flow_bytes = (uint64_t)(flow * (double)flows + connection * (open_at_once(simulation, flows) + open));
 }
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include "sim/alone.h"
 #include "sim/culprits.h"
 #include "sim/job.h"
 #include "sim/link_name.h"
@@ -35,7 +36,7 @@ double report_payload_gb_per_cpu_s(const struct fabric_result *result)
 	return result->cpu_s > 0 ? (double)result->payload_bytes / 1e9 / result->cpu_s : 0;
 }
 
-static void put_head(FILE *out, const struct simulation *simulation)
+void report_head(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
 	char rate[32], bytes[32];
@@ -105,6 +106,30 @@ static void put_job(FILE *out, const struct simulation *simulation)
 			value_time_text(of.time, time, sizeof(time)), of.algbw, of.busbw);
 }
 
+/* Several jobs, each beside the time that it takes alone. */
+static void put_jobs(FILE *out, const struct simulation *simulation)
+{
+	char time[32], alone[32], bytes[32];
+
+	for (uint32_t i = 0; alone_is_wanted(simulation) && i < simulation->job_count; i++) {
+		const struct collective *of = &simulation->collectives[i].of;
+		const uint32_t workload = simulation->workload_of[i];
+		const vb_time took = alone_job_time(simulation, workload);
+		if (i > 0 && simulation->workload_of[i - 1] == workload)
+			continue;
+		fprintf(out, "job %" PRIu32 ": %s of %s, ranks %" PRIu32 " to %" PRIu32 ": %s", workload, of->kind,
+			value_bytes_text(
+				simulation->scenario->workloads[workload].workload.bytes, bytes, sizeof(bytes)),
+			of->first, of->first + of->ranks - 1,
+			took < 0 ? "-" : value_time_text(took, time, sizeof(time)));
+		if (simulation->alone && simulation->alone[workload] > 0)
+			fprintf(out, ", alone %s: %.2f times as long",
+				value_time_text(simulation->alone[workload], alone, sizeof(alone)),
+				(double)took / (double)simulation->alone[workload]);
+		fputc('\n', out);
+	}
+}
+
 static void put_end(FILE *out, const struct simulation *simulation)
 {
 	const struct fabric_result *result = &simulation->result;
@@ -120,6 +145,7 @@ static void put_end(FILE *out, const struct simulation *simulation)
 	else
 		fprintf(out, "; no %s has ended\n", what);
 	put_job(out, simulation);
+	put_jobs(out, simulation);
 	put_cycle(out, simulation);
 	if (open)
 		fprintf(out, "%" PRIu64 " %ss are open\n", open, what);
@@ -201,7 +227,7 @@ static void put_cost(FILE *out, const struct fabric_result *result)
 
 void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary)
 {
-	put_head(out, simulation);
+	report_head(out, simulation);
 	put_end(out, simulation);
 	if (simulation->flows.count)
 		put_table(out, summary);

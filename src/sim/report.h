@@ -7,6 +7,8 @@
 #include "sim/simulation.h"
 #include "sim/summary.h"
 
+/* What is run. */
+void report_head(FILE *out, const struct simulation *simulation);
 void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary);
 /* One object, without a newline; indent: the beginning of its lines; explanation: NULL if none was asked for. */
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include "os/json.h"
 #include "sim/culprits.h"
+#include "sim/alone.h"
+#include "sim/graph_report.h"
 #include "sim/job.h"
 #include "sim/link_name.h"
 #include "sim/report.h"
@@ -116,6 +118,30 @@ static void put_summary(struct object *object, const struct summary *summary)
 		has_any = true;
 	}
 	fputc('}', object->out);
+}
+
+static void put_jobs(struct object *object, const struct simulation *simulation)
+{
+	bool has_any = false;
+
+	field(object, "jobs");
+	fputc('[', object->out);
+	for (uint32_t i = 0; i < simulation->job_count; i++) {
+		const struct collective *of = &simulation->collectives[i].of;
+		const uint32_t workload = simulation->workload_of[i];
+		if (i > 0 && simulation->workload_of[i - 1] == workload)
+			continue;
+		fprintf(object->out,
+			"%s\n%s    {\"workload\": %" PRIu32 ", \"kind\": \"%s\", \"first\": %" PRIu32
+			", \"ranks\": %" PRIu32 ", \"jct_ps\": %" PRId64,
+			has_any ? "," : "", object->indent, workload, of->kind, of->first, of->ranks,
+			alone_job_time(simulation, workload));
+		if (simulation->alone)
+			fprintf(object->out, ", \"alone_ps\": %" PRId64, simulation->alone[workload]);
+		fputc('}', object->out);
+		has_any = true;
+	}
+	fputc(']', object->out);
 }
 
 static void put_flows(struct object *object, const struct simulation *simulation)
@@ -253,6 +279,10 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 		field(&object, "explain");
 		explanation_json(out, indent, explanation, simulation);
 	}
+	if (alone_is_wanted(simulation))
+		put_jobs(&object, simulation);
+	if (simulation->has_graph)
+		graph_report_json(out, simulation, indent);
 	if (with_flows)
 		put_flows(&object, simulation);
 	fprintf(out, "\n%s}", indent);

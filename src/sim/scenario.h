@@ -28,6 +28,8 @@ struct scenario_workload {
 	struct workload workload;
 };
 
+enum scenario_placement { PLACEMENT_PACKED, PLACEMENT_SPREAD };
+
 struct scenario {
 	char name[128];
 	char variant[64]; /* the variant that is applied (variants.h); "": none */
@@ -58,7 +60,8 @@ struct scenario {
 	/* run */
 	uint64_t seed;
 	uint32_t threads;
-	struct hosts hosts; /* nics 0: as many as GPUs */
+	struct hosts hosts; /* nics 0: as many as GPUs; places: filled in from the network */
+	uint8_t placement;  /* enum scenario_placement */
 	vb_time limit, stall;
 	bool tells_queues;
 	/* capture */

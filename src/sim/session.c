@@ -94,7 +94,10 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 		return status;
 	if (options->collective.kind)
 		put_collective(session->scenario, &options->collective);
-	int rc = simulation_prepare(&session->simulation, session->scenario, options->flows, why, sizeof(why));
+	const struct simulation_files files = { options->flows, options->job, options->groups };
+	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
+	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
+		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
 	return rc ? fail(file, rc, why) : SIM_EXIT_OK;
 }
 
@@ -121,6 +124,7 @@ int session_run(struct session *session, const struct sim_options *options)
 		.limit = session->scenario->limit,
 		.packets = (uint64_t)traffic_of(&session->simulation).packets };
 	config->tells_messages = options->csv != NULL;
+	session->simulation.tries_alone = !options->skips_alone;
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;

@@ -7,9 +7,38 @@
 #include "sim/capture.h"
 #include "sim/collective_table.h"
 #include "sim/compare.h"
+#include "sim/graph_report.h"
 #include "sim/loggops_run.h"
 #include "sim/report.h"
 #include "sim/session.h"
+
+void sim_print_gpus(void)
+{
+	const struct gpu *gpu;
+
+	printf("# hosts.gpu: GPUs of a usual machine; GB/s of a GPU's scale-up port each way; NIC of a GPU; dense bf16 "
+	       "TFLOP/s;\n"
+	       "# memory; where the numbers are from\n");
+	for (uint32_t i = 0; (gpu = gpu_of(i)); i++)
+		printf("%-6s %3u GPUs  %4u GB/s  %3uG  %5u TFLOP/s  %4u GB  %s\n", gpu->name, gpu->domain,
+			gpu->scale_up_gb_s, gpu->nic_gb_s, gpu->tflops, gpu->memory_gb, gpu->source);
+}
+
+void sim_print_collectives(void)
+{
+	static const char *const kinds[] = { "allreduce", "all-gather", "reduce-scatter", "alltoall", "broadcast",
+		"reduce", "barrier" };
+	const struct collective_algorithm *is;
+
+	printf("# workload.*.kind and --collective: algorithms, the default first\n");
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		printf("%-15s", kinds[k]);
+		for (uint32_t i = 0; (is = collective_algorithm(kinds[k], i)); i++)
+			printf("%s%s%s", i ? ", " : " ", is->name,
+				is->is_by_powers_of_2 ? " (2, 4, 8, ... ranks)" : "");
+		putchar('\n');
+	}
+}
 
 void sim_print_keys(void)
 {
@@ -24,7 +53,10 @@ static int complain(const char *path, int error)
 
 static int write_csv(FILE *file, const struct sim_options *options, const struct simulation *simulation)
 {
-	report_csv(file, simulation);
+	if (simulation->has_graph)
+		graph_report_csv(file, simulation);
+	else
+		report_csv(file, simulation);
 	if (fflush(file) || ferror(file))
 		return complain(options->csv, errno ? -errno : -EIO);
 	return 0;
@@ -49,6 +81,27 @@ static int run_captured(struct session *session, const struct sim_options *optio
 	return session_run(session, options);
 }
 
+static int write_trace(const struct sim_options *options, const struct simulation *simulation)
+{
+	FILE *file = fopen(options->trace, "we");
+
+	if (!file)
+		return complain(options->trace, -errno);
+	graph_report_trace(file, simulation);
+	const bool is_wrong = ferror(file);
+	return fclose(file) || is_wrong ? complain(options->trace, errno ? -errno : -EIO) : 0;
+}
+
+/* What would be run, and what it would take. */
+static int tell_plan(const struct session *session)
+{
+	char text[300];
+
+	report_head(stdout, &session->simulation);
+	printf("%s\n", estimate_text(&session->simulation.estimate, text, sizeof(text)));
+	return SIM_EXIT_OK;
+}
+
 static int tell(const struct session *session, const struct sim_options *options, FILE *csv)
 {
 	if (options->is_json) {
@@ -57,10 +110,15 @@ static int tell(const struct session *session, const struct sim_options *options
 		fputc('\n', stdout);
 	} else {
 		report_text(stdout, &session->simulation, &session->summary);
+		if (session->simulation.has_graph &&
+			graph_report_text(stdout, &session->simulation, options->explains_job))
+			return complain(options->job, -ENOMEM);
 		if (options->explains_pfc)
 			explanation_print(stdout, &session->explanation, &session->simulation);
 	}
 	int status = csv ? write_csv(csv, options, &session->simulation) : 0;
+	if (!status && options->trace)
+		status = write_trace(options, &session->simulation);
 	return status ? status : session_status(session);
 }
 
@@ -73,6 +131,11 @@ static int run_one(const struct sim_options *options)
 	for (unsigned i = 0; !status && i < session.simulation.warnings.count; i++)
 		fprintf(stderr, "verbena sim: warning: %s\n", session.simulation.warnings.texts[i]);
 
+	if (!status && options->is_dry) {
+		tell_plan(&session);
+		session_close(&session);
+		return SIM_EXIT_OK;
+	}
 	if (!status && options->csv &&
 		!(csv = fopen(options->csv, "we"))) /* opened before the run, which may take long */
 		status = complain(options->csv, -errno);

@@ -32,16 +32,21 @@ struct sim_options {
 	struct sim_setting *settings; /* in the order given */
 	unsigned setting_count;
 	const char *flows, *csv, *pcap;
-	const char *job;     /* a file of operations (net/job_file.h) */
+	const char *job;     /* a file of operations (net/job_file.h), instead of the scenario's workloads */
+	const char *groups;  /* of its ranks */
+	const char *trace;   /* where to write one for Perfetto */
 	const char *loggops; /* parameters, under which the job runs without a network */
 	struct sim_collective collective;
 	unsigned progress_s; /* between two progress lines; 0: none */
-	bool is_json, is_comparison, is_terminal, explains_pfc;
+	bool is_json, is_comparison, is_terminal, explains_pfc, explains_job, is_dry, skips_alone;
 };
 
 /* The exit status. */
 int sim_run(const struct sim_options *options);
 /* All keys, for --keys. */
 void sim_print_keys(void);
+/* For --gpus and --collectives. */
+void sim_print_gpus(void);
+void sim_print_collectives(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "net/route.h"
 #include "fabric/tcp.h"
 #include "fabric/windows.h"
+#include "sim/alone.h"
 #include "sim/culprits.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
@@ -71,11 +72,36 @@ uint32_t simulation_ranks(const struct simulation *simulation)
 	return hosts_ranks(&simulation->hosts, simulation->network.endpoint_count);
 }
 
+/* Switches that have endpoints; of rails, where a host has an endpoint at several, those of the first. */
+static uint32_t leaves_of(const struct network *network)
+{
+	const uint32_t nics =
+		network->endpoint_count > 1 && network->endpoints[1].machine == network->endpoints[0].machine;
+	network_node last = NETWORK_NONE;
+	uint32_t leaves = 0;
+
+	for (uint32_t i = 0; i < network->endpoint_count; i++) {
+		const network_node to = network->links[network->endpoints[i].link].to;
+		const bool is_first_of_machine =
+			!nics || i == 0 || network->endpoints[i].machine != network->endpoints[i - 1].machine;
+		if (is_first_of_machine && to != last) {
+			leaves++;
+			last = to;
+		}
+	}
+	return leaves;
+}
+
 static int set_hosts(struct simulation *simulation, char *why, size_t size)
 {
 	simulation->hosts = simulation->scenario->hosts;
 	if (!simulation->hosts.nics)
 		simulation->hosts.nics = simulation->hosts.gpus;
+	simulation->hosts.keeps_rails &= simulation->hosts.gpus > 0;
+	simulation->hosts.count =
+		simulation->network.endpoint_count / (simulation->hosts.gpus ? simulation->hosts.nics : 1);
+	simulation->hosts.places =
+		simulation->scenario->placement == PLACEMENT_SPREAD ? leaves_of(&simulation->network) : 0;
 	int rc = hosts_check(&simulation->hosts, simulation->network.endpoint_count, why, (unsigned)size);
 	return rc ? prefix(why, size, "hosts") : 0;
 }
@@ -102,13 +128,16 @@ static int add_ring(struct simulation *simulation, const struct collective *ring
 	return rc;
 }
 
-static int add_collective(struct simulation *simulation, const struct collective *given, char *why, size_t size)
+static int add_collective(
+	struct simulation *simulation, uint32_t workload, const struct collective *given, char *why, size_t size)
 {
 	const uint32_t ranks = simulation_ranks(simulation), nics = simulation->hosts.nics;
 	struct collective of = *given;
 
-	if (of.ranks > ranks || of.ranks < 2) {
-		snprintf(why, size, "a collective of %" PRIu32 " ranks in a network of %" PRIu32, of.ranks, ranks);
+	if (of.first > ranks || of.ranks > ranks - of.first || of.ranks < 2) {
+		snprintf(why, size,
+			"a collective of %" PRIu32 " ranks from rank %" PRIu32 " on, in a network of %" PRIu32,
+			of.ranks, of.first, ranks);
 		return -EINVAL;
 	}
 	of.gpus = simulation->hosts.gpus;
@@ -120,6 +149,7 @@ static int add_collective(struct simulation *simulation, const struct collective
 	simulation->given = of;
 	for (uint32_t i = 0; !rc && i < collective_rings(&of, nics); i++) {
 		const struct collective ring = collective_ring(&of, nics, i);
+		simulation->workload_of[simulation->job_count] = workload;
 		rc = add_ring(simulation, &ring);
 	}
 	return rc;
@@ -133,7 +163,8 @@ static int make_room_for_jobs(struct simulation *simulation)
 
 	simulation->collectives = calloc(most, sizeof(*simulation->collectives));
 	simulation->jobs = calloc(most, sizeof(struct job *));
-	return simulation->collectives && simulation->jobs ? 0 : -ENOMEM;
+	simulation->workload_of = calloc(most, sizeof(*simulation->workload_of));
+	return simulation->collectives && simulation->jobs && simulation->workload_of ? 0 : -ENOMEM;
 }
 
 static int add_workloads(struct simulation *simulation, char *why, size_t size)
@@ -149,7 +180,7 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 		if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
 		else if (workload_collective(&workload, simulation_ranks(simulation), &collective))
-			rc = add_collective(simulation, &collective, why, size);
+			rc = add_collective(simulation, i, &collective, why, size);
 		else if (*workload.kind)
 			rc = workload_add(
 				&simulation->flows, &workload, endpoints, scenario->seed + i, why, (unsigned)size);
@@ -179,17 +210,52 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 	return estimate_check(simulation, &estimate, memory_limit(""), why, size);
 }
 
-static int make_flows(struct simulation *simulation, const char *flow_file, char *why, size_t size)
+static int read_job(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
+{
+	const uint32_t ranks = simulation_ranks(simulation);
+	const struct job_file_options options = { .gpus = ranks, .groups = files->groups };
+	int rc = job_file_read(&simulation->job_file, files->job, &options, why, (unsigned)size);
+
+	if (!rc && simulation->job_file.graph.ranks > ranks) {
+		snprintf(why, size, "%s has %" PRIu32 " ranks, and the network %" PRIu32, files->job,
+			simulation->job_file.graph.ranks, ranks);
+		rc = -EINVAL;
+	}
+	if (rc)
+		return rc;
+	if (simulation->job_file.graph.ranks < ranks)
+		job_file_note(&simulation->job_file, "%" PRIu32 " ranks take the first of the network's %" PRIu32,
+			simulation->job_file.graph.ranks, ranks);
+	rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph);
+	if (rc)
+		return rc;
+	simulation->has_graph = true;
+	simulation->jobs = calloc(1, sizeof(struct job *));
+	if (!simulation->jobs)
+		return -ENOMEM;
+	simulation->jobs[simulation->job_count++] = &simulation->graph_job.job;
+	return 0;
+}
+
+static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
 	uint32_t endpoints = simulation->network.endpoint_count;
-	int rc = flow_file ? 0 : check_flow_memory(simulation, why, size);
 
+	if (files && files->job)
+		return read_job(simulation, files, why, size);
+	if (files && files->flows) {
+		int rc = flow_list_read(&simulation->flows, files->flows, endpoints, why, (unsigned)size);
+		if (!rc && simulation->flows.count == 0) {
+			snprintf(why, size, "%s: nothing is sent", files->flows);
+			rc = -EINVAL;
+		}
+		return rc;
+	}
+	int rc = check_flow_memory(simulation, why, size);
 	if (!rc)
-		rc = flow_file ? flow_list_read(&simulation->flows, flow_file, endpoints, why, (unsigned)size)
-			       : add_workloads(simulation, why, size);
+		rc = add_workloads(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0) {
-		snprintf(why, size, "%s%s", flow_file ? flow_file : "",
-			flow_file ? ": nothing is sent" : "nothing is sent: the scenario needs a workload, or --flows");
+		snprintf(why, size, "nothing is sent: the scenario needs a workload, or --flows, or --job");
 		rc = -EINVAL;
 	}
 	return rc;
@@ -344,8 +410,8 @@ static void configure(struct simulation *simulation)
 	};
 }
 
-int simulation_prepare(
-	struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why, size_t size)
+int simulation_prepare(struct simulation *simulation, const struct scenario *scenario,
+	const struct simulation_files *files, char *why, size_t size)
 {
 	double begun = windows_cpu_s();
 
@@ -356,7 +422,7 @@ int simulation_prepare(
 	if (!rc)
 		rc = set_hosts(simulation, why, size);
 	if (!rc)
-		rc = make_flows(simulation, flow_file, why, size);
+		rc = make_flows(simulation, files, why, size);
 	if (!rc)
 		rc = check_classes(simulation, why, size);
 	if (!rc)
@@ -381,16 +447,23 @@ int simulation_run(struct simulation *simulation, char *why, size_t size)
 	simulation->result.setup_cpu_s += simulation->prepare_cpu_s;
 	if (!rc)
 		rc = ideals_find(simulation);
-	return rc ? rc : culprits_find(simulation);
+	if (!rc)
+		rc = culprits_find(simulation);
+	return rc || !simulation->tries_alone || !alone_is_wanted(simulation) ? rc : alone_run(simulation, why, size);
 }
 
 void simulation_free(struct simulation *simulation)
 {
 	fabric_result_free(&simulation->result);
-	for (uint32_t i = 0; i < simulation->job_count; i++)
+	if (simulation->has_graph)
+		graph_job_close(&simulation->graph_job);
+	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
 		collective_job_close(&simulation->collectives[i]);
+	job_file_free(&simulation->job_file);
 	free(simulation->collectives);
 	free(simulation->jobs);
+	free(simulation->workload_of);
+	free(simulation->alone);
 	flow_list_free(&simulation->flows);
 	network_free(&simulation->network);
 	free(simulation->captured);

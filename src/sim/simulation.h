@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include "fabric/fabric.h"
 #include "net/collective_job.h"
+#include "net/graph_job.h"
+#include "net/job_file.h"
 #include "net/workloads.h"
 #include "sim/estimate.h"
 #include "sim/scenario.h"
@@ -18,9 +20,15 @@ struct simulation {
 	struct network network;
 	struct flow_list flows;
 	struct hosts hosts;
+	struct job_file job_file; /* if has_graph */
+	struct graph_job graph_job;
+	bool has_graph;
 	struct collective given;            /* of the last workload that is a collective; ranks 0: there is none */
 	struct collective_job *collectives; /* by job: a collective may be several rings */
 	struct job **jobs;
+	uint32_t *workload_of; /* by job */
+	bool tries_alone;      /* the caller's */
+	vb_time *alone;        /* by workload: how long it takes without the others; NULL: it was not tried */
 	uint32_t job_count;
 	uint32_t *captured;
 	uint32_t captured_count;
@@ -38,10 +46,16 @@ struct simulation {
 	double prepare_cpu_s; /* of simulation_prepare; a part of result.setup_cpu_s */
 };
 
-/* Prepares network, flows and transport. flow_file: replaces the scenario's workloads, or NULL. -EINVAL and why,
+/* Files that replace the scenario's workloads; each may be NULL. */
+struct simulation_files {
+	const char *flows, *job;
+	const char *groups; /* of the job's ranks */
+};
+
+/* Prepares network, flows and transport. files: NULL is none. -EINVAL and why,
  * -ENOMEM; free the simulation in every case. The caller sets the callbacks (config.on_...). */
-int simulation_prepare(
-	struct simulation *simulation, const struct scenario *scenario, const char *flow_file, char *why, size_t size);
+int simulation_prepare(struct simulation *simulation, const struct scenario *scenario,
+	const struct simulation_files *files, char *why, size_t size);
 uint32_t simulation_ranks(const struct simulation *simulation); /* endpoints, or GPUs */
 /* The scenario's workload of this number, completed from the network. */
 struct workload simulation_workload(const struct simulation *simulation, uint32_t number);

@@ -16,12 +16,13 @@ static void count(struct traffic *traffic, uint64_t bytes, double times, const s
 
 static uint32_t sends_of(const struct collective_job *job, uint32_t rank)
 {
-	return collective_sends(&job->of, job->algorithm, collective_place_of(&job->of, rank));
+	return collective_sends(&job->of, job->algorithm, collective_place_of(&job->of, job->of.first + rank));
 }
 
 static struct collective_step message_of(const struct collective_job *job, uint32_t rank, uint32_t number)
 {
-	return collective_message(&job->of, job->algorithm, collective_place_of(&job->of, rank), number);
+	return collective_message(
+		&job->of, job->algorithm, collective_place_of(&job->of, job->of.first + rank), number);
 }
 
 static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t other)
@@ -43,10 +44,32 @@ static void count_collective(
 			const double times = (double)job->of.ranks / alike;
 			traffic->messages += times;
 			traffic->bytes += (double)is.bytes * times;
-			if (crosses(simulation, rank, collective_rank_at(&job->of, is.to)))
+			if (crosses(simulation, job->of.first + rank, collective_rank_at(&job->of, is.to)))
 				count(traffic, is.bytes, times, &simulation->config);
 		}
 	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
+}
+
+/* Messages of a collective are counted as if all were of the mean size. */
+static void count_graph(struct traffic *traffic, const struct simulation *simulation)
+{
+	const struct graph *graph = &simulation->job_file.graph;
+
+	for (uint32_t i = 0; i < graph->count; i++) {
+		const struct graph_operation *its = &graph->operations[i];
+		double times = its->kind == GRAPH_SEND, bytes = (double)its->bytes;
+		if (its->kind == GRAPH_COLLECTIVE && graph->groups[its->group].count > 1) {
+			const struct collective of = graph_collective_of(graph, i);
+			times = collective_sends(
+				&of, collective_find(&of), graph_member(&graph->groups[its->group], its->rank));
+			bytes = times > 0 ? collective_law(&of).bytes / times : 0;
+		}
+		traffic->messages += times;
+		traffic->bytes += times * bytes;
+		if (times > 0 && simulation_ranks(simulation) > simulation->hosts.gpus)
+			count(traffic, (uint64_t)bytes, times, &simulation->config);
+		traffic->classes |= (uint8_t)(1u << its->traffic_class);
+	}
 }
 
 struct traffic traffic_of(const struct simulation *simulation)
@@ -60,7 +83,9 @@ struct traffic traffic_of(const struct simulation *simulation)
 		count(&traffic, list->flows[i].bytes, 1, &simulation->config);
 		traffic.classes |= (uint8_t)(1u << list->flows[i].traffic_class);
 	}
-	for (uint32_t i = 0; i < simulation->job_count; i++)
+	if (simulation->has_graph)
+		count_graph(&traffic, simulation);
+	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
 		count_collective(&traffic, simulation, &simulation->collectives[i]);
 	return traffic;
 }
@@ -75,9 +100,27 @@ uint64_t traffic_flows(const struct simulation *simulation)
 {
 	uint64_t flows = simulation->flows.count;
 
-	for (uint32_t i = 0; i < simulation->job_count; i++)
+	if (simulation->has_graph)
+		flows += simulation->job_file.graph.ranks;
+	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
 		flows += (uint64_t)simulation->collectives[i].of.ranks * steps_seen(&simulation->collectives[i]);
 	return flows;
+}
+
+/* From a rank to the one that it first sends to, or to the next of another host. */
+static struct flow flow_of_graph(const struct simulation *simulation, uint32_t rank)
+{
+	const struct graph *graph = &simulation->job_file.graph;
+	const struct hosts *hosts = &simulation->hosts;
+	uint32_t to = rank;
+
+	for (uint32_t i = graph->first[rank]; i < graph->first[rank + 1] && !crosses(simulation, rank, to); i++)
+		if (graph->operations[i].kind == GRAPH_SEND)
+			to = graph->operations[i].peer;
+	if (!crosses(simulation, rank, to))
+		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
+	const uint32_t src = hosts_sends_by(hosts, rank, to, 0), dst = hosts_endpoint_of(hosts, to, 0);
+	return (struct flow){ .src = src, .dst = dst != src ? dst : src ^ 1u, .bytes = 1 };
 }
 
 struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
@@ -87,19 +130,22 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	if (number < simulation->flows.count)
 		return simulation->flows.flows[number];
 	number -= simulation->flows.count;
+	if (simulation->has_graph)
+		return flow_of_graph(simulation, (uint32_t)number);
 	for (; number >= (uint64_t)job->of.ranks * steps_seen(job); job++)
 		number -= (uint64_t)job->of.ranks * steps_seen(job);
 	assert(job < simulation->collectives + simulation->job_count);
-	const uint32_t rank = (uint32_t)(number / steps_seen(job));
+	uint32_t rank = (uint32_t)(number / steps_seen(job));
 	const struct hosts *hosts = &simulation->hosts;
 	const uint32_t sends = sends_of(job, rank);
 	/* The end of a chain sends nothing: the way to the next rank stands for it. */
 	const struct collective_step step = sends ? message_of(job, rank, (uint32_t)(number % steps_seen(job)) % sends)
 						  : (struct collective_step){ (rank + 1) % job->of.ranks, 1 };
 	uint32_t to = collective_rank_at(&job->of, step.to);
+	rank += job->of.first;
 	if (!crosses(simulation, rank,
 		    to)) /* its host sends to the next, by this GPU's place in the algorithm or another's */
-		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % job->of.ranks;
+		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
 	const uint32_t src = hosts_sends_by(hosts, rank, to, 0), dst = hosts_endpoint_of(hosts, to, 0);
 	return (struct flow){ .src = src,
 		.dst = dst != src ? dst : src ^ 1u,

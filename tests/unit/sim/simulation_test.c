@@ -35,7 +35,8 @@ static int prepare(const char *lines, const char *flow_file)
 		fail_msg("%s", error.text);
 	simulation_free(simulation);
 	*why = 0;
-	return simulation_prepare(simulation, scenario, flow_file, why, sizeof(why));
+	return simulation_prepare(
+		simulation, scenario, &(struct simulation_files){ .flows = flow_file }, why, sizeof(why));
 }
 
 static void refused(const char *lines, const char *flow_file, const char *because)

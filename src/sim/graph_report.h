@@ -1,0 +1,18 @@
+/* What is told of a job that came from a file: text, JSON, a line an operation, and a trace for Perfetto. */
+#ifndef SIM_GRAPH_REPORT_H
+#define SIM_GRAPH_REPORT_H
+
+#include <stdio.h>
+#include "sim/simulation.h"
+
+/* all: every step of the critical path; otherwise those that took longest. */
+int graph_report_text(FILE *out, const struct simulation *simulation, bool all);           /* -ENOMEM */
+int graph_report_json(FILE *out, const struct simulation *simulation, const char *indent); /* -ENOMEM */
+void graph_report_csv(FILE *out, const struct simulation *simulation);
+/* Chrome's format (chrome://tracing, ui.perfetto.dev): a process a host, a track for each rank and stream. */
+void graph_report_trace(FILE *out, const struct simulation *simulation);
+
+/* The share of the job's time in which a rank does not compute, on average. */
+double graph_idle_share(const struct simulation *simulation);
+
+#endif
