@@ -67,14 +67,15 @@ static int read_as(struct job_file *file, const struct job_format *format, struc
 static int find_format(const struct text *text, const struct job_format **format)
 {
 	static const struct job_format *const formats[] = { &job_format_goal, &job_format_chakra_json,
-		&job_format_chakra };
+		&job_format_chakra, &job_format_aicb };
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
 		if (formats[i]->is(text->at, (size_t)(text->end - text->at))) {
 			*format = formats[i];
 			return 0;
 		}
 	return why_not(text->why, text->why_size,
-		"%s: no job: it is not GOAL text (num_ranks N, rank 0 { ... }), nor a Chakra trace (PREFIX.RANK.et)",
+		"%s: no job: it is not GOAL text (num_ranks N, rank 0 { ... }), nor a Chakra trace (PREFIX.RANK.et), "
+		"nor AICB's text (HYBRID_TRANSFORMER_FWD_IN_BCKWD, MICRO)",
 		text->name);
 }
 
