@@ -67,7 +67,9 @@ static void let_begin(struct flow_job *job, uint32_t endpoint, uint64_t flow, en
 		if (its->followers[i].event != event)
 			continue;
 		assert(job->list->flows[next].src == endpoint);
-		assert(job->waits_left[next] > 0);
+		assert(job->waits_left[next] > 0 || job->list->flows[next].spare > 0);
+		if (job->waits_left[next] == 0) /* it began without this one */
+			continue;
 		if (--job->waits_left[next] == 0)
 			send(job, next, at + job->list->flows[next].start, sink);
 	}
@@ -170,7 +172,7 @@ int flow_job_open(struct flow_job *job, const struct flow_list *list, uint32_t e
 		const uint32_t waits = list->flows[i].waits;
 		results[i] = (struct flow_result){ .start = waits ? 0 : list->flows[i].start, .fct = -1 };
 		if (job->waits_left)
-			job->waits_left[i] = waits;
+			job->waits_left[i] = waits - list->flows[i].spare;
 	}
 	return 0;
 }

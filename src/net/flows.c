@@ -1,6 +1,7 @@
 /* Lists of flows, and the order among them. */
 #include "net/flows.h"
 #include <errno.h>
+#include <string.h>
 #include "base/invariant.h"
 #include "net/grow.h"
 #include "net/profile.h"
@@ -11,6 +12,7 @@ int flow_list_add(struct flow_list *list, const struct flow *flow)
 	if (!grow_by_one(&list->flows, &list->room, list->count, sizeof(*list->flows)))
 		return -ENOMEM;
 	list->flows[list->count] = *flow;
+	list->flows[list->count].spare = 0;
 	list->flows[list->count++].waits = 0;
 	return 0;
 }
@@ -26,6 +28,22 @@ int flow_list_add_wait(struct flow_list *list, uint32_t flow, uint32_t before, e
 	return 0;
 }
 
+void flow_list_note(struct flow_list *list, const char *note)
+{
+	for (unsigned i = 0; i < list->note_count; i++)
+		if (strcmp(list->notes[i], note) == 0)
+			return;
+	assert(list->note_count < FLOW_LIST_NOTES);
+	list->notes[list->note_count++] = note;
+}
+
+static void drop_wait(struct flow *flow)
+{
+	flow->waits--;
+	if (flow->spare)
+		flow->spare--;
+}
+
 void flow_list_cut(struct flow_list *list, uint32_t count)
 {
 	uint32_t kept = 0;
@@ -37,7 +55,7 @@ void flow_list_cut(struct flow_list *list, uint32_t count)
 		if (wait.before < count)
 			list->waits[kept++] = wait;
 		else
-			list->flows[wait.flow].waits--;
+			drop_wait(&list->flows[wait.flow]);
 	}
 	list->wait_count = kept;
 	list->count = count;
@@ -96,7 +114,7 @@ static void begin_all(
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < list->count; i++) {
-		left[i] = list->flows[i].waits;
+		left[i] = list->flows[i].waits - list->flows[i].spare;
 		if (left[i] == 0)
 			ready[count++] = i;
 	}
@@ -104,7 +122,7 @@ static void begin_all(
 		const uint32_t flow = ready[--count];
 		for (uint32_t i = followers->first[flow]; i < followers->first[flow + 1]; i++) {
 			const uint32_t next = followers->followers[i].flow;
-			if (--left[next] == 0)
+			if (left[next] > 0 && --left[next] == 0)
 				ready[count++] = next;
 		}
 	}
@@ -140,6 +158,8 @@ static int check_flow(const struct flow_list *list, uint32_t i, uint32_t endpoin
 		return why_not(why, why_size, "flow %u: endpoint %u sends to itself", i, flow->src);
 	if (flow->bytes == 0 || flow->start < 0)
 		return why_not(why, why_size, "flow %u: no bytes, or a start before 0", i);
+	if (flow->spare > 0 && flow->spare >= flow->waits)
+		return why_not(why, why_size, "flow %u: %u of its %u waits are spare", i, flow->spare, flow->waits);
 	if (flow->traffic_class >= FABRIC_CLASSES)
 		return why_not(why, why_size, "flow %u: there is no class %u", i, flow->traffic_class);
 	return 0;

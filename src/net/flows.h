@@ -11,6 +11,8 @@
  * for free: if an endpoint must learn what happened elsewhere, a flow is sent to it and it waits for the arrival.
  * Therefore the shards of a run need not tell each other about operations.
  *
+ * A flow may begin before all of its waits are over: `spare` of them, whichever come last, need not be.
+ *
  * A list without waits takes memory for its flows only. */
 #ifndef NET_FLOWS_H
 #define NET_FLOWS_H
@@ -20,6 +22,8 @@
 #include "base/time.h"
 
 #define FLOW_NONE UINT32_MAX
+
+enum { FLOW_LIST_NOTES = 4 };
 
 enum flow_event {
 	FLOW_ENDED,
@@ -32,6 +36,7 @@ struct flow {
 	vb_time start;     /* of a flow that waits: how long after the last event that it waits for */
 	uint32_t waits;    /* how many of the list's waits are for this flow to begin */
 	uint8_t traffic_class;
+	uint16_t spare; /* how many of its waits need not be over; fewer than there are */
 };
 
 struct flow_wait {
@@ -54,9 +59,14 @@ struct flow_list {
 	uint32_t count, room;
 	struct flow_wait *waits; /* in any order */
 	uint32_t wait_count, wait_room;
+	/* What a file has and is not modelled, or is taken otherwise than there. Valid for ever. */
+	const char *notes[FLOW_LIST_NOTES];
+	unsigned note_count;
 };
 
-int flow_list_add(struct flow_list *list, const struct flow *flow); /* without waits; -ENOMEM */
+void flow_list_note(struct flow_list *list, const char *note); /* each is kept once */
+
+int flow_list_add(struct flow_list *list, const struct flow *flow); /* without waits, and spare ones; -ENOMEM */
 /* `flow` is in the list; flow_list_check tells whether `before` is. -ENOMEM. */
 int flow_list_add_wait(struct flow_list *list, uint32_t flow, uint32_t before, enum flow_event event);
 void flow_list_cut(

@@ -113,6 +113,26 @@ static void mixed(enum fabric_endpoint endpoint)
 	teardown(NULL);
 }
 
+/* As many at a time as there were at first: each end lets the next of two begin. */
+static void spare_ones(enum fabric_endpoint endpoint)
+{
+	make_star(&network, 6, 100 * GBPS, VB_US, &ideal);
+	for (uint32_t i = 0; i < 5; i++)
+		add_flow(&flows, 0, i + 1, 20000 * (1 + (i + 1) % 3), i < 3 ? VB_US : 0);
+	for (uint32_t i = 3; i < 5; i++) {
+		for (uint32_t k = 0; k < 3; k++)
+			wait_for(i, k, FLOW_ENDED);
+		flows.flows[i].spare = (uint16_t)(5 - i); /* the first of three, the second of three */
+	}
+	const struct fabric_config config = config_of(endpoint);
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_true(end_of(2) < end_of(0) && end_of(0) < end_of(1)); /* by their sizes */
+	assert_int_equal(result.flows[3].start, end_of(2));
+	assert_int_equal(result.flows[4].start, end_of(0));
+	teardown(NULL);
+}
+
 static const enum fabric_endpoint endpoints[] = { FABRIC_ENGINE, FABRIC_IDEAL, FABRIC_TCP };
 
 static void with_all(void (*test)(enum fabric_endpoint endpoint))
@@ -139,6 +159,11 @@ static void fan_in__begins_after_the_last_arrival(void **state)
 static void waits__may_be_mixed(void **state)
 {
 	with_all(mixed);
+}
+
+static void spare_waits__are_not_waited_for(void **state)
+{
+	with_all(spare_ones);
 }
 
 /* As a program that takes some time to see what its NIC has, and to post. */
@@ -253,6 +278,7 @@ int main(void)
 		TEST(chain__by_arrival_goes_from_endpoint_to_endpoint),
 		TEST(fan_in__begins_after_the_last_arrival),
 		TEST(waits__may_be_mixed),
+		TEST(spare_waits__are_not_waited_for),
 		TEST(arrival__is_heard_of_by_the_program),
 		TEST(arrival__is_that_of_the_last_byte),
 		TEST(arrival__is_heard_of_once_though_packets_are_lost),

@@ -152,6 +152,27 @@ static void cycles__are_refused(void **state)
 	refused("flow 1 never begins");
 }
 
+/* Flow 3 begins after two of three, of which the last waits for it. */
+static void spare_waits__need_not_be_over(void **state)
+{
+	for (uint32_t i = 0; i < 5; i++)
+		add(0, 1);
+	for (uint32_t i = 0; i < 2; i++)
+		wait_for(3, i, FLOW_ENDED);
+	wait_for(3, 4, FLOW_ENDED);
+	wait_for(4, 3, FLOW_ENDED);
+	refused("flow 3 never begins");
+	list.flows[3].spare = 1;
+	assert_int_equal(flow_list_check(&list, 4, why, sizeof(why)), 0);
+	list.flows[3].spare = 3;
+	refused("flow 3: 3 of its 3 waits are spare");
+	list.flows[3].spare = 1;
+	flow_list_cut(&list, 4);
+	assert_int_equal(list.flows[3].spare, 0);
+	assert_int_equal(list.flows[3].waits, 2);
+	assert_int_equal(flow_list_check(&list, 4, why, sizeof(why)), 0);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
@@ -164,6 +185,7 @@ int main(void)
 		TEST(waits__are_for_what_the_source_hears_of),
 		TEST(unknown_flows__are_refused),
 		TEST(cycles__are_refused),
+		TEST(spare_waits__need_not_be_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
