@@ -396,11 +396,20 @@ static bool marks_matter(const struct simulation *simulation)
 	       scenario_is_given(simulation->scenario, "network.switch.classes.*.mark-max");
 }
 
+static void tell_notes(struct looking *looking)
+{
+	const struct flow_list *flows = &looking->simulation->flows;
+
+	for (unsigned i = 0; i < flows->note_count; i++)
+		warn(looking, "the file of flows: %s", flows->notes[i]);
+}
+
 void warnings_find(struct simulation *simulation)
 {
 	struct looking looking = { simulation, &simulation->network, &simulation->config,
 		traffic_of(simulation).classes, 0 };
 
+	tell_notes(&looking);
 	look_at_classes(&looking);
 	look_at_headroom(&looking);
 	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)

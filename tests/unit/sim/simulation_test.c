@@ -47,6 +47,32 @@ static void refused(const char *lines, const char *flow_file, const char *becaus
 
 #define FOUR_CLASSES "network: {topology: switch, endpoints: 4, switch: {class-count: 4}}\n"
 
+/* With a file of these flows. */
+static int prepare_with(const char *lines, const char *flows)
+{
+	char name[] = "/tmp/verbena-flows-XXXXXX";
+	int file = mkstemp(name);
+	assert_true(file >= 0);
+	assert_int_equal(write(file, flows, strlen(flows)), strlen(flows));
+	close(file);
+	int rc = prepare(lines, name);
+	unlink(name);
+	return rc;
+}
+
+static void flows__that_are_taken_otherwise_are_warned_of(void **state)
+{
+	static const char ring[] = "0->1 start 0 size 9 send_done_trigger 1\n1->2 trigger 1 size 9 prio 4\n"
+				   "trigger id 1 oneshot\n";
+	assert_int_equal(prepare_with(FOUR_CLASSES, ring), 0);
+	assert_int_equal(simulation->warnings.count, 2);
+	assert_string_equal(simulation->warnings.texts[0],
+		"the file of flows: prio is ignored: NDP's order of pulls is not modelled");
+	assert_string_equal(simulation->warnings.texts[1],
+		"the file of flows: a flow of the receiver that waits for send_done_trigger begins when the message is "
+		"there, before its sender knows");
+}
+
 static void class__that_no_switch_has_is_refused(void **state)
 {
 	static const char hpcc_flows[] = "1\n0 1 5 100 1000 0\n";
@@ -57,14 +83,7 @@ static void class__that_no_switch_has_is_refused(void **state)
 	refused(FOUR_CLASSES "workload: {kind: incast}\ntransport: {ack-class: 7}\n", NULL,
 		"transport.ack-class: there is no class 7: network.switch.class-count is 4, counted from 0");
 
-	char name[] = "/tmp/verbena-flows-XXXXXX";
-	int file = mkstemp(name);
-	assert_true(file >= 0);
-	assert_int_equal(write(file, hpcc_flows, strlen(hpcc_flows)), strlen(hpcc_flows));
-	close(file);
-	int rc = prepare(FOUR_CLASSES, name);
-	unlink(name);
-	assert_int_equal(rc, -EINVAL);
+	assert_int_equal(prepare_with(FOUR_CLASSES, hpcc_flows), -EINVAL);
 	assert_string_equal(
 		why, "flow 0 of the list: there is no class 5: network.switch.class-count is 4, counted from 0");
 }
@@ -100,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class__that_no_switch_has_is_refused),
+		cmocka_unit_test(flows__that_are_taken_otherwise_are_warned_of),
 		cmocka_unit_test(flap__without_an_end_of_being_down_is_refused),
 		cmocka_unit_test(setup__has_a_cpu_time_of_its_own),
 	};
