@@ -368,7 +368,7 @@ static int compare(const void *a, const void *b)
 					: (x->flow > y->flow) - (x->flow < y->flow);
 }
 
-/* The ends of this trigger among all, which are sorted; returns how many there are. */
+/* How many ends this trigger has among all, which are sorted, and the first of them; NULL: there is none. */
 static uint32_t find_ends(const struct ends *ends, uint32_t trigger, const struct end **first)
 {
 	uint32_t low = 0, high = ends->count, count = 0;
@@ -379,9 +379,9 @@ static uint32_t find_ends(const struct ends *ends, uint32_t trigger, const struc
 		else
 			high = middle;
 	}
-	*first = ends->ends + low;
 	while (low + count < ends->count && ends->ends[low + count].trigger == trigger)
 		count++;
+	*first = count ? &ends->ends[low] : NULL;
 	return count;
 }
 

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/flow_text.h"
+#include "net/graph_job.h"
 #include "net/job_file.h"
 #include "net/loggops.h"
 #include "net/route.h"
 #include "net/sizes.h"
 #include "net/topology_text.h"
 
-enum { ENDPOINTS = 100, MOST_ROUTES = 1 << 18 };
+enum { ENDPOINTS = 100, RANKS = 16, MOST_ROUTES = 1 << 18 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -95,6 +96,29 @@ static void read_sizes(struct text *text)
 	sizes_free(&sizes);
 }
 
+/* All members of a group have the collective that one of them has. */
+static void check_collectives(const struct graph *graph)
+{
+	for (uint32_t i = 0; i < graph->count; i++) {
+		const struct graph_operation *its = &graph->operations[i];
+		require(its->rank < graph->ranks && i >= graph->first[its->rank] && i < graph->first[its->rank + 1]);
+		if (its->kind != GRAPH_COLLECTIVE)
+			continue;
+		const uint32_t last = graph->groups[its->group].count - 1;
+		const struct graph_operation *same = &graph->operations[graph_same_at(graph, i, last)];
+		require(same->rank == graph_rank_of(&graph->groups[its->group], last));
+		require(same->bytes == its->bytes && same->collective == its->collective);
+	}
+}
+
+static void check_job(const struct graph *graph)
+{
+	struct graph_job job;
+	check_collectives(graph);
+	require(graph_job_open(&job, graph) == 0);
+	graph_job_close(&job);
+}
+
 static bool has_collectives(const struct graph *graph)
 {
 	for (uint32_t i = 0; i < graph->count; i++)
@@ -105,12 +129,13 @@ static bool has_collectives(const struct graph *graph)
 
 static void read_job(struct text *text)
 {
-	const struct job_file_options options = { 0 };
+	const struct job_file_options options = { .gpus = RANKS };
 	const struct loggops parameters = { .L = 2500, .o = 1500, .g = 1000, .G = 6, .O = 7, .S = 99 };
 	struct job_file file;
 	struct loggops_result result;
 	if (is_accepted(job_file_read_text(&file, text, &options))) {
 		require(file.graph.count > 0 && file.graph.first[file.graph.ranks] == file.graph.count);
+		check_job(&file.graph);
 		const int error =
 			has_collectives(&file.graph) ? -ERANGE : loggops_play(&file.graph, &parameters, &result);
 		require(error == 0 || error == -ERANGE);
