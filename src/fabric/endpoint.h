@@ -18,8 +18,8 @@ struct endpoint_kind {
 	 * are answers that no one waits for. False: it still has something to send. NULL: messages stay until the end
 	 * of the run. */
 	bool (*close_flow)(struct fabric *fabric, uint32_t flow);
-	/* For a message that has ended lately: gives back what is large, and keeps what close_flow waits for. NULL: there
-	 * is nothing to give back. */
+	/* For a message that has ended lately: gives back what is large, and keeps what close_flow waits for. NULL:
+	 * there is nothing to give back. */
 	void (*retire_flow)(struct fabric *fabric, uint32_t flow);
 	/* Another shard has made a connection to the endpoint. NULL: connections are nothing of their own. */
 	void (*expect)(struct shard *shard, uint32_t endpoint, uint32_t connection);

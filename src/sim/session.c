@@ -144,9 +144,13 @@ int session_run(struct session *session, const struct sim_options *options)
 
 int session_status(const struct session *session)
 {
-	const struct fabric_result *result = &session->simulation.result;
+	const struct simulation *simulation = &session->simulation;
+	const struct fabric_result *result = &simulation->result;
+	uint32_t unfinished;
 
 	if (result->end != FABRIC_DONE)
+		return SIM_EXIT_NO_END;
+	if (simulation->has_graph && graph_job_unfinished(&simulation->graph_job, &unfinished) != GRAPH_NONE)
 		return SIM_EXIT_NO_END;
 	if (result->lossless_drops)
 		return SIM_EXIT_LOSSLESS_DROPS;

@@ -32,6 +32,10 @@ SMALLER = {
     "hpcc-fattree320": ["workload.bytes=200kB"],
     "all-to-all": ["workload.bytes=8KiB"],
     "allreduce-64": ["workload.bytes=4MiB"],
+    "allreduce-1024": ["workload.bytes=1MiB", "network.radix=8"],
+    "all-to-all-256": ["workload.bytes=1MiB"],
+    "dgx-16": ["workload.bytes=8MiB"],
+    "two-jobs": ["workload.0.bytes=1MiB", "workload.1.bytes=1MiB"],
     "rail": ["workload.0.bytes=100kB", "workload.1.bytes=100kB"],
     "torus": ["workload.bytes=64kB"],
     "flapping-link": ["workload.bytes=1MB"],
@@ -344,7 +348,7 @@ class Sim(unittest.TestCase):
         explained = self.json(self.root / "examples/ecn.yaml", "--explain", "pfc")["explain"]
         self.assertEqual((explained["fired"], explained["worst"]), (False, []))
         self.assertLess(explained["nearest"]["moment"]["bytes"], explained["nearest"]["moment"]["threshold_bytes"])
-        self.assertIn("explains pfc, not 'ecn'", self.sim(self.scenario(), "--explain", "ecn", status=2).stderr)
+        self.assertIn("explains pfc or job, not 'ecn'", self.sim(self.scenario(), "--explain", "ecn", status=2).stderr)
         self.assertIn("not of --compare", self.sim("--compare", self.scenario(), "--explain", "pfc", status=2).stderr)
 
     def test_errors__name_file_line_and_column(self):
@@ -491,7 +495,7 @@ class Sim(unittest.TestCase):
         self.assertEqual([(row["kind"], row["algorithm"], row["ranks"], row["bytes"]) for row in table], [("all-gather", "direct", 4, 1 << 20)])
 
     def test_collective__that_cannot_be_is_refused(self):
-        for arguments, part in ((["--collective", "broadcast"], "takes allreduce, all-gather or reduce-scatter"),
+        for arguments, part in ((["--collective", "barrier"], "takes allreduce, all-gather, reduce-scatter, alltoall, broadcast or reduce"),
                                 (["--collective", "allreduce", "--sizes", "8..4"], "SIZE..SIZE"),
                                 (["--collective", "allreduce", "--sizes", "0"], "SIZE..SIZE"),
                                 (["--collective", "allreduce", "--sizes", "1T"], "SIZE..SIZE"),
@@ -529,8 +533,68 @@ class Sim(unittest.TestCase):
                                 (["--loggops", "L=1"], "--loggops needs --job FILE"),
                                 (["--loggops", "L=1", "--job", job, self.scenario()], "takes no scenario"),
                                 (["--loggops", "L=1", "--job", job, "--csv", "x"], "takes --job and --json alone"),
-                                (["--job", job, self.scenario()], "--job needs --loggops for now")):
+                                (["--job", job, self.scenario()], "job.goal:3: the other rank is a whole number up to 1, not 2"),
+                                (["--trace", "t.json", self.scenario()], "are of --job"),
+                                (["--job", job, "--flows", "x", self.scenario()], "takes no --flows")):
             self.assertIn(part, self.sim(*arguments, status=2).stderr, arguments)
+
+    def test_job__tells_its_critical_path(self):
+        """Rank 0 computes 5 us and sends to 1, which computes 3 us; rank 2 computes all the while and is no part of it."""
+        job = self.place / "job.goal"
+        job.write_text("num_ranks 3\nrank 0 {\na: calc 5000\nb: send 4096b to 1\nb requires a\n}\n"
+                       "rank 1 {\nc: recv 4096b from 0\nd: calc 3000\nd requires c\n}\nrank 2 {\ncalc 6000\n}\n")
+        told = self.sim("--job", job, "--trace", "t.json", "--csv", "t.csv", "--json", self.scenario())
+        self.assertIn("3 ranks take the first of the network's 4", told.stderr)
+        told = json.loads(told.stdout)
+        path = told["job"]["critical_path"]
+        self.assertEqual([(step["rank"], step["kind"], step["line"], step["waited_for"]) for step in path],
+                         [(0, "compute", 3, "nothing"), (0, "send", 4, "operation"), (1, "receive", 8, "message"), (1, "compute", 9, "operation")])
+        self.assertEqual([path[0]["from_ps"], path[0]["until_ps"], path[-1]["until_ps"]], [0, 5000000, told["jct_ps"]])
+        for one, other in zip(path, path[1:]):
+            self.assertEqual(one["until_ps"], other["from_ps"])
+        self.assertAlmostEqual(told["job"]["gpu_idle_share"], 1 - 14e6 / (3 * told["jct_ps"]), places=5)
+        events = json.loads((self.place / "t.json").read_text())["traceEvents"]
+        spans = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(sorted((event["dur"], event["pid"]) for event in spans), [(3, 1), (5, 0), (6, 2)])
+        with open(self.place / "t.csv") as file:
+            lines = list(csv.DictReader(file))
+        self.assertEqual([(line["rank"], line["kind"], line["peer"]) for line in lines],
+                         [("0", "compute", ""), ("0", "send", "1"), ("1", "receive", "0"), ("1", "compute", ""), ("2", "compute", "")])
+        self.assertIn("rank 1 receives from rank 0 (line 8), until the message of the one above was there",
+                      self.sim("--job", job, "--explain", "job", self.scenario()).stdout)
+        job.write_text("num_ranks 5\n" + "".join(f"rank {i} {{\ncalc 1\n}}\n" for i in range(5)))
+        self.assertIn("has 5 ranks, and the network 4", self.sim("--job", job, self.scenario(), status=2).stderr)
+
+    def test_job__that_waits_for_ever_says_so(self):
+        job = self.place / "job.goal"
+        job.write_text("num_ranks 2\nrank 0 {\nrecv 1b from -1\n}\nrank 1 {\ncalc 5\n}\n")
+        self.assertIn("1 operations never ended, the first: rank 0 receives from any rank (line 3)",
+                      self.sim("--job", job, self.scenario(), status=4).stdout)
+
+    def test_dry_run__says_what_a_run_would_take(self):
+        said = self.sim("--dry-run", self.scenario()).stdout
+        self.assertIn("3 flows, 60 kB", said)
+        self.assertRegex(said, r"about \S+ packet-hops .* of CPU time, .* of memory\n$")
+
+    def test_hosts__have_gpus(self):
+        text = """network: {topology: rail, machines: 2, nics-a-machine: 4, leaves: 1, host-rate: 400G}
+hosts: {gpu: H100, gpus: 4}
+transport: {ack-every: 64}
+workload: [{kind: allreduce, bytes: 64MiB}]
+"""
+        told = self.json(self.scenario(text))
+        self.assertEqual(told["scale_up_bytes"] // 1000000, 14 * (64 << 20) // 8 * 6 // 1000000)     # 6 of 8 hops stay in a host
+        self.assertTrue(185 < told["busbw_gb_s"] < 200, told["busbw_gb_s"])                            # four NICs of 49 GB/s
+        self.assertIn("H100     8 GPUs   450 GB/s", self.sim("--gpus").stdout)
+        self.assertIn("alltoall        pairwise", self.sim("--collectives").stdout)
+        self.assertIn("cannot share out 3 NICs evenly", self.sim(self.scenario(text), "--set", "hosts.nics=3", status=2).stderr)
+
+    def test_jobs__are_told_beside_their_time_alone(self):
+        told = self.json(self.root / "examples/two-jobs.yaml", "--set", "workload.0.bytes=1MiB", "--set", "workload.1.bytes=1MiB")
+        self.assertEqual([(job["kind"], job["first"], job["ranks"]) for job in told["jobs"]], [("allreduce", 0, 32), ("alltoall", 32, 32)])
+        for job in told["jobs"]:
+            self.assertGreaterEqual(job["jct_ps"], 0.9 * job["alone_ps"])      # hashes differ, too
+        self.assertNotIn("alone", self.sim("--no-alone", self.root / "examples/two-jobs.yaml").stdout.replace("--no-alone", ""))
 
     def test_collective_workload__is_over_when_the_last_byte_is_there(self):
         text = TINY.replace("{kind: incast, target: 3, senders: 3, bytes: 20kB}", "{kind: allreduce, bytes: 1MB}")

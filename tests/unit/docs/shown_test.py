@@ -184,7 +184,8 @@ class Shown(unittest.TestCase):
             if not re.match(r"build/verbena sim .*examples/", command) or re.search(r"\bFILE\b", command):
                 continue
             command = re.sub(r"--pcap \S+", "--pcap /dev/null", command)
-            done = said[command] = said.get(command) or self.pages.sim(command, "--set", "run.limit=1us")
+            moment = () if "--loggops" in command else ("--set", "run.limit=1us")      # that has no network, and no time to limit
+            done = said[command] = said.get(command) or self.pages.sim(command, *moment)
             self.assertIn(done.returncode, (0, 4), f"{page}: {command}: {done.stderr}")
         self.assertGreater(len(said), 20)
 

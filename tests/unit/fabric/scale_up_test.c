@@ -97,7 +97,7 @@ static void run_plan(const struct given *messages, uint32_t count, struct hosts 
 	assert_int_equal(result.flows_done, count);
 }
 
-static const struct hosts four = { GPUS, GPUS, 100 * GB_S, 300 * VB_NS, false };
+static const struct hosts four = { .gpus = GPUS, .nics = GPUS, .scale_up = 100 * GB_S, .scale_up_time = 300 * VB_NS };
 
 /* ---- Shares ------------------------------------------------------------------------------------------------------ */
 
