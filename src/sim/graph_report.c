@@ -35,6 +35,11 @@ double graph_idle_share(const struct simulation *simulation)
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
+static vb_time length_of(const struct critical_step *step)
+{
+	return step->until - step->from;
+}
+
 static void put_step(FILE *out, const struct simulation *simulation, const struct critical_step *step)
 {
 	static const char *const causes[] = { [CRITICAL_NOTHING] = "from the beginning",
@@ -43,7 +48,7 @@ static void put_step(FILE *out, const struct simulation *simulation, const struc
 	char text[200], from[32], took[32];
 
 	fprintf(out, "  %10s  %10s  %s, %s\n", value_time_text(step->from, from, sizeof(from)),
-		value_time_text(step->until - step->from, took, sizeof(took)),
+		value_time_text(length_of(step), took, sizeof(took)),
 		operation_text(&simulation->job_file, step->operation, text, sizeof(text)), causes[step->cause]);
 }
 
@@ -53,19 +58,51 @@ static int by_length(const void *a, const void *b)
 	return (*x < *y) - (*x > *y);
 }
 
-/* The shortest that is still told. */
-static vb_time least_told(const struct critical_path *path)
+/* The steps to tell are longer than this, and so many of those that are as long. */
+struct told {
+	vb_time longer;
+	uint32_t equal;
+};
+
+static struct told to_tell(const struct critical_path *path, uint32_t most)
 {
-	vb_time *lengths = malloc((path->count + 1) * sizeof(*lengths)), least = 0;
+	vb_time *lengths = malloc((path->count + 1) * sizeof(*lengths));
+	struct told told = { -1, 0 };
 
 	for (uint32_t i = 0; lengths && i < path->count; i++)
-		lengths[i] = path->steps[i].until - path->steps[i].from;
-	if (lengths && path->count > STEPS_TOLD) {
+		lengths[i] = length_of(&path->steps[i]);
+	if (lengths && path->count > most) {
 		qsort(lengths, path->count, sizeof(*lengths), by_length);
-		least = lengths[STEPS_TOLD - 1];
+		told.longer = lengths[most - 1];
+		for (uint32_t i = 0; i < most; i++)
+			told.equal += lengths[i] == told.longer;
 	}
 	free(lengths);
-	return least;
+	return told;
+}
+
+/* How long the job was in what: computations, messages, and each collective. */
+static void put_parts(FILE *out, const struct simulation *simulation, const struct critical_path *path)
+{
+	const struct graph *graph = graph_of(simulation);
+	char text[32];
+	vb_time messages = path->network;
+
+	fprintf(out, "computing %s", value_time_text(path->computing, text, sizeof(text)));
+	for (uint32_t kind = 0; kind < graph->collective_count; kind++) {
+		vb_time sum = 0;
+		for (uint32_t i = 0; i < path->count; i++) {
+			const struct graph_operation *its = &graph->operations[path->steps[i].operation];
+			if (its->kind == GRAPH_COLLECTIVE && its->collective == kind)
+				sum += length_of(&path->steps[i]);
+		}
+		messages -= sum;
+		if (sum)
+			fprintf(out, ", %s %s", graph->collectives[kind].kind,
+				value_time_text(sum, text, sizeof(text)));
+	}
+	if (messages)
+		fprintf(out, ", messages %s", value_time_text(messages, text, sizeof(text)));
 }
 
 static void put_unfinished(FILE *out, const struct simulation *simulation)
@@ -82,23 +119,26 @@ static void put_unfinished(FILE *out, const struct simulation *simulation)
 int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 {
 	struct critical_path path;
-	char done[32], computing[32], network[32];
+	char done[32];
 	int rc = critical_path_find(&path, &simulation->graph_job);
 
 	if (rc)
 		return rc;
-	const vb_time least = all ? 0 : least_told(&path);
+	struct told told = to_tell(&path, all ? UINT32_MAX : STEPS_TOLD);
 	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, done at %s; GPUs idle %.1f%%\n",
 		simulation->job_file.format, graph_of(simulation)->ranks, graph_of(simulation)->count,
 		value_time_text(simulation->result.last_flow, done, sizeof(done)), 100 * graph_idle_share(simulation));
 	put_unfinished(out, simulation);
-	fprintf(out, "\ncritical path: %" PRIu32 " operations, computing %s, messages %s%s\n", path.count,
-		value_time_text(path.computing, computing, sizeof(computing)),
-		value_time_text(path.network, network, sizeof(network)),
-		all || path.count <= STEPS_TOLD ? "" : "; those that took longest (--explain job has all)");
-	for (uint32_t i = 0; i < path.count; i++)
-		if (path.steps[i].until - path.steps[i].from >= least)
+	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path.count);
+	put_parts(out, simulation, &path);
+	fputs(told.longer < 0 ? "\n" : "; those that took longest (--explain job has all)\n", out);
+	for (uint32_t i = 0; i < path.count; i++) {
+		const vb_time length = length_of(&path.steps[i]);
+		const bool is_equal = length == told.longer && told.equal > 0;
+		told.equal -= is_equal;
+		if (length > told.longer || is_equal)
 			put_step(out, simulation, &path.steps[i]);
+	}
 	critical_path_free(&path);
 	return 0;
 }
