@@ -10,6 +10,9 @@ enum {
 	PIECES_AHEAD = 8,
 	/* A piece's tag: by which edge it leaves, and below that by which it comes. */
 	EDGE_SHIFT = 8,
+	/* The edges of two rings. */
+	IN_HOST = 0,
+	BETWEEN = 1,
 };
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
@@ -26,15 +29,18 @@ static bool may_send(
 	case FOR_ALL_OF_A_HALF:
 		return step < of->ranks - 1 || part->arrived == of->ranks - 1;
 	case FOR_A_PLACE:
+		return step - part->ended < UNDER_WAY;
+	case FOR_BOTH_RINGS:
 		break;
 	}
-	return step - part->ended < UNDER_WAY;
+	const struct collective_needs needs = collective_needs(of, step);
+	return part->edge_arrived[IN_HOST] >= needs.in_host && part->edge_arrived[BETWEEN] >= needs.between;
 }
 
 static void send_steps(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
 	struct collective_part *part, const struct collective_out *out)
 {
-	const uint32_t steps = algorithm->steps(of->ranks);
+	const uint32_t steps = collective_steps(of, algorithm);
 	while (part->sent < steps && may_send(of, algorithm, part)) {
 		const struct collective_step step = algorithm->step(of, place, part->sent);
 		out->send(out, step.to, step.bytes, part->sent++);
@@ -55,6 +61,9 @@ static void note_step(const struct collective *of, const struct collective_algor
 	case FOR_THE_LAST:
 	case FOR_A_PLACE:
 		part->arrived++;
+		break;
+	case FOR_BOTH_RINGS:
+		part->edge_arrived[collective_is_in_host(of, step) ? IN_HOST : BETWEEN]++;
 		break;
 	}
 }

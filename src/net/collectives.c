@@ -86,6 +86,68 @@ static struct collective_step disseminate(const struct collective *of, uint32_t 
 	return (struct collective_step){ .to = (rank + (1u << step)) % of->ranks, .bytes = 1 };
 }
 
+/* PAT, or Bruck's algorithm: a rank has its own share and those of the 2^step - 1 ranks before it. */
+static uint32_t pat_shares(uint32_t n, uint32_t bit)
+{
+	return (1u << bit) < n - (1u << bit) ? 1u << bit : n - (1u << bit);
+}
+
+static uint64_t several(const struct collective *of, uint32_t shares)
+{
+	const uint64_t bytes = (uint64_t)((unsigned __int128)of->bytes * shares / of->ranks);
+	return bytes ? bytes : 1;
+}
+
+static struct collective_step pat_gather(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	return (struct collective_step){ .to = (rank + (1u << step)) % of->ranks,
+		.bytes = several(of, pat_shares(of->ranks, step)) };
+}
+
+static struct collective_step pat_scatter(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	const uint32_t bit = log2_of(of->ranks) - 1 - step;
+	return (struct collective_step){ .to = (rank + of->ranks - (1u << bit)) % of->ranks,
+		.bytes = several(of, pat_shares(of->ranks, bit)) };
+}
+
+/* ---- Two rings --------------------------------------------------------------------------------------------------- */
+
+static uint32_t hosts_in(const struct collective *of)
+{
+	return of->ranks / of->gpus;
+}
+
+static bool is_in_host(const struct collective *of, uint32_t step)
+{
+	return step < of->gpus - 1 || step >= of->gpus - 1 + 2 * (hosts_in(of) - 1);
+}
+
+/* To the next GPU of the host a share of all GPUs', to the next host's GPU of the same place a share of that. */
+static struct collective_step go_round_both(const struct collective *of, uint32_t rank, uint32_t step)
+{
+	const uint32_t gpus = of->gpus, host = rank / gpus, gpu = rank % gpus;
+	if (is_in_host(of, step))
+		return (struct collective_step){ host * gpus + (gpu + 1) % gpus, several(of, hosts_in(of)) };
+	return (struct collective_step){ (host + 1) % hosts_in(of) * gpus + gpu, several(of, 1) };
+}
+
+/* How many messages of either ring a rank must have before it sends this step. */
+struct collective_needs collective_needs(const struct collective *of, uint32_t step)
+{
+	const uint32_t around = of->gpus - 1, between = 2 * (hosts_in(of) - 1);
+	if (step <= around)
+		return (struct collective_needs){ .in_host = step };
+	if (step <= around + between)
+		return (struct collective_needs){ .in_host = around, .between = step - around };
+	return (struct collective_needs){ .in_host = step - between, .between = between };
+}
+
+bool collective_is_in_host(const struct collective *of, uint32_t step)
+{
+	return is_in_host(of, step);
+}
+
 /* ---- Direct ------------------------------------------------------------------------------------------------------ */
 
 /* The share of the receiver for a reduce-scatter, the sender's own for an all-gather. */
@@ -176,14 +238,17 @@ static const struct collective_algorithm allreduce[] = {
 	{ BY_STEPS("recursive-doubling", log2_of, double_all, FOR_ALL_BEFORE, whole_each_time), .is_by_powers_of_2 = true },
 	{ BY_STEPS("halving-doubling", bits_and_bits, halve_and_double, FOR_ALL_BEFORE, share_twice), .is_by_powers_of_2 = true },
 	{ BY_STEPS("direct", twice_round, scatter_and_spread, FOR_ALL_OF_A_HALF, share_twice) },
+	{ .name = "hierarchical", .step = go_round_both, .waiting = FOR_BOTH_RINGS, .buffers = nothing },
 	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_receives, whole_twice), .alphas = up_and_down },
 }, all_gather[] = {
 	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once) },
 	{ BY_STEPS("recursive-doubling", log2_of, double_shares, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
+	{ BY_STEPS("pat", log2_of, pat_gather, FOR_ALL_BEFORE, share_once) },
 	{ BY_STEPS("direct", once_round, spread, FOR_ALL_OF_A_HALF, share_once) },
 }, reduce_scatter[] = {
 	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once) },
 	{ BY_STEPS("halving-doubling", log2_of, halve, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
+	{ BY_STEPS("pat", log2_of, pat_scatter, FOR_ALL_BEFORE, share_once) },
 	{ BY_STEPS("direct", once_round, scatter, FOR_ALL_OF_A_HALF, share_once) },
 }, all_to_all[] = {
 	{ BY_STEPS("pairwise", once_round, scatter, FOR_A_PLACE, share_once), .alphas = whole },
@@ -266,12 +331,19 @@ uint64_t collective_piece(uint64_t bytes, uint32_t piece)
 	return left < PIECE_BYTES ? left : PIECE_BYTES;
 }
 
+uint32_t collective_steps(const struct collective *of, const struct collective_algorithm *algorithm)
+{
+	if (algorithm->waiting == FOR_BOTH_RINGS)
+		return 2 * (of->gpus - 1) + 2 * (hosts_in(of) - 1);
+	return algorithm->steps(of->ranks);
+}
+
 uint32_t collective_sends(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
 {
 	struct collective_edge edges[COLLECTIVE_EDGES];
 	uint32_t sends = 0;
 	if (!algorithm->edges)
-		return algorithm->steps(of->ranks);
+		return collective_steps(of, algorithm);
 	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
 		sends += collective_pieces(edges[i].bytes);
 	return sends;
@@ -280,7 +352,7 @@ uint32_t collective_sends(const struct collective *of, const struct collective_a
 /* By steps a rank gets as many as it sends. */
 uint32_t collective_receives(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
 {
-	return algorithm->edges ? algorithm->receives(of, place) : algorithm->steps(of->ranks);
+	return algorithm->edges ? algorithm->receives(of, place) : collective_steps(of, algorithm);
 }
 
 struct collective_step collective_message(
@@ -301,7 +373,7 @@ uint64_t collective_messages(const struct collective *of)
 	const struct collective_algorithm *algorithm = collective_find(of);
 	uint64_t messages = 0;
 	if (!algorithm->edges)
-		return (uint64_t)of->ranks * algorithm->steps(of->ranks);
+		return (uint64_t)of->ranks * collective_steps(of, algorithm);
 	for (uint32_t i = 0; i < of->ranks; i++)
 		messages += collective_sends(of, algorithm, i);
 	return messages;
@@ -353,6 +425,11 @@ struct collective_law collective_law(const struct collective *of)
 	const struct collective_algorithm *algorithm = collective_find(of);
 	const double n = of->ranks;
 	double alphas;
+	if (algorithm->waiting == FOR_BOTH_RINGS) { /* between hosts; what is in a host goes at another rate */
+		const double hosts = hosts_in(of);
+		return (struct collective_law){ .alphas = collective_steps(of, algorithm),
+			.bytes = 2 * (hosts - 1) / hosts * (double)of->bytes / of->gpus };
+	}
 	if (algorithm->alphas)
 		alphas = algorithm->alphas(n);
 	else
@@ -363,7 +440,7 @@ struct collective_law collective_law(const struct collective *of)
 
 static int list_algorithms(const struct collective *of, char *why, unsigned why_size)
 {
-	char names[120];
+	char names[160];
 	int length = 0;
 	const struct collective_algorithm *is;
 	for (uint32_t i = 0; (is = collective_algorithm(of->kind, i)); i++)
@@ -384,6 +461,8 @@ int collective_check(const struct collective *of, char *why, unsigned why_size)
 	if (algorithm->is_by_powers_of_2 && !is_power_of_2(of->ranks))
 		return why_not(why, why_size, "%s is for 2, 4, 8, ... ranks, not for %u: ring takes any number",
 			algorithm->name, of->ranks);
+	if (algorithm->waiting == FOR_BOTH_RINGS && (of->gpus < 2 || of->ranks % of->gpus || of->first % of->gpus))
+		return why_not(why, why_size, "%s is for whole hosts with several GPUs (hosts.gpu)", algorithm->name);
 	assert(algorithm->edges || algorithm->waiting != FOR_ALL_BEFORE ||
 		algorithm->steps(of->ranks) <= MOST_STEPS_BEFORE);
 	if (collective_messages(of) > MOST_MESSAGES || collective_pieces(of->bytes) > MOST_PIECES)

@@ -12,6 +12,10 @@
  *   "halving-doubling"    halves of halves, to the rank whose number differs in one bit; an allreduce then doubles
  *   "direct"              a share to every other rank at once; an allreduce's second half waits for all of the first
  *   "dissemination"       a barrier's: one byte to the rank 1, 2, 4, ... further on
+ *   "pat"                 doubling shares to the rank 1, 2, 4, ... further on, for any number of ranks; a
+ *                         reduce-scatter the other way round (NCCL's PAT)
+ *   "hierarchical"        of hosts with several GPUs: a ring's reduce-scatter in each host, a ring's allreduce between
+ *                         the GPUs of the same place in all hosts, and a ring's all-gather in each host
  *   "pairwise"            an all-to-all's: a share to every other rank, eight at a time
  *   "chain"               a broadcast's from rank 0, and a reduce's to it: piece by piece to the next rank
  *   "double-tree"         half of the data up and down each of two binary trees, piece by piece
@@ -49,6 +53,7 @@ enum collective_waiting {
 	FOR_ALL_BEFORE,    /* those of all steps before, at most 64: they may overtake each other */
 	FOR_ALL_OF_A_HALF, /* in the second half all of the first; in the first none */
 	FOR_A_PLACE,       /* none, but a few of its own messages are under way at a time */
+	FOR_BOTH_RINGS, /* as many as there are steps before it, of each of two rings: in its host, and between hosts */
 };
 
 enum { COLLECTIVE_EDGES = 6 };
@@ -78,6 +83,13 @@ struct collective_algorithm {
 /* The pieces of so many bytes, and how large each is. */
 uint32_t collective_pieces(uint64_t bytes);
 uint64_t collective_piece(uint64_t bytes, uint32_t piece);
+uint32_t collective_steps(const struct collective *of, const struct collective_algorithm *algorithm);
+/* FOR_BOTH_RINGS: what a step waits for, and in which ring it is. */
+struct collective_needs {
+	uint32_t in_host, between;
+};
+struct collective_needs collective_needs(const struct collective *of, uint32_t step);
+bool collective_is_in_host(const struct collective *of, uint32_t step);
 /* How many messages a place sends and gets, and each that it sends, in no order. */
 uint32_t collective_sends(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place);
 uint32_t collective_receives(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place);

@@ -172,6 +172,8 @@ static uint64_t open_at_once_of(const struct collective *of)
 		peers = COLLECTIVE_EDGES;
 	else if (algorithm->waiting == FOR_ALL_OF_A_HALF)
 		peers = ranks - 1;
+	else if (algorithm->waiting == FOR_BOTH_RINGS)
+		peers = 2;
 	else if (algorithm->waiting == FOR_ALL_BEFORE)
 		peers = algorithm->steps(of->ranks);
 	else if (algorithm->waiting == FOR_A_PLACE)

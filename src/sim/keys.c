@@ -348,7 +348,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS),
 	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather" },
 	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
-	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|pairwise|chain|dissemination", IN(COLLECTIVES "|barrier"),
+	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|hierarchical|pat|pairwise|chain|dissemination", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective; left out: the kind's first, as --collectives lists them" },
 	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: the first rank that takes part, of as many as endpoints says" },

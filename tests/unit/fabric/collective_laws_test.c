@@ -68,6 +68,8 @@ static const struct law {
 	{ "reduce-scatter", "halving-doubling", 3, 1.0 * (RANKS - 1) / RANKS },
 	{ "reduce-scatter", "direct", 1, 1.0 * (RANKS - 1) / RANKS },
 	{ "alltoall", "pairwise", 1, 1.0 * (RANKS - 1) / RANKS },
+	{ "all-gather", "pat", 3, 1.0 * (RANKS - 1) / RANKS },
+	{ "reduce-scatter", "pat", 3, 1.0 * (RANKS - 1) / RANKS },
 };
 
 static void expect_laws(enum fabric_endpoint endpoint)
@@ -131,13 +133,13 @@ enum { GPUS = 8, HOSTS = 4 };
 static struct collective_job rings[GPUS];
 
 /* Rails of HOSTS endpoints each, and a ring for each NIC. */
-static vb_time time_of_rings(uint64_t bytes, uint32_t hosts)
+static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hosts)
 {
 	char why[200] = "";
 	struct job *all[GPUS];
 	struct fabric_config config = config_of(FABRIC_ENGINE);
 	const struct collective of = {
-		.kind = "allreduce", .algorithm = "ring", .ranks = hosts * GPUS, .bytes = bytes, .gpus = GPUS
+		.kind = "allreduce", .algorithm = algorithm, .ranks = hosts * GPUS, .bytes = bytes, .gpus = GPUS
 	};
 	const uint32_t count = collective_rings(&of, GPUS);
 
@@ -176,7 +178,7 @@ static void rings_over_hosts__share_out_the_nics(void **state)
 	const uint64_t bytes = 64ull << 20;
 	const double n = HOSTS * GPUS, payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
 	const double said = 2 * (n - 1) / n * (double)bytes / GPUS;
-	const double is = (double)time_of_rings(bytes, HOSTS);
+	const double is = (double)time_of_hosts("ring", bytes, HOSTS);
 
 	for (uint32_t i = 0; i < HOSTS * GPUS; i++) {
 		const double payload = (double)result.links[network.endpoints[i].link].bytes * MTU / (MTU + 90);
@@ -191,10 +193,25 @@ static void ring_in_a_host__takes_its_closed_form(void **state)
 {
 	const uint64_t bytes = 256ull << 20;
 	const double said = 14 * (500e3 + (double)bytes / GPUS / 450e9 * 1e12);
-	const double is = (double)time_of_rings(bytes, 1);
+	const double is = (double)time_of_hosts("ring", bytes, 1);
 
 	assert_true(fabs(is / said - 1) < 0.001);
 	assert_int_equal(result.data_packets, 0);
+}
+
+/* In the host, between hosts and in the host again, one after the other: 0.5%. */
+static void hierarchy__takes_its_closed_form(void **state)
+{
+	const uint64_t bytes = 64ull << 20;
+	const double in_host = 2 * (GPUS - 1) * (500e3 + (double)bytes / GPUS / 450e9 * 1e12);
+	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
+
+	make_star(&network, RANKS, RATE, VB_US, &ideal);
+	const double alpha = (double)time_of("barrier", NULL, 1, FABRIC_ENGINE) / 3;
+	const double between = 2 * (HOSTS - 1) * (alpha + (double)bytes / GPUS / HOSTS / payload_per_ps);
+	const double is = (double)time_of_hosts("hierarchical", bytes, HOSTS), said = in_host + between;
+	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
+	assert_true(fabs(is / said - 1) < 0.005);
 }
 
 static void result__is_the_same_with_several_threads(void **state)
@@ -227,6 +244,7 @@ int main(void)
 		cmocka_unit_test_teardown(pipelines__take_their_closed_forms, teardown),
 		cmocka_unit_test_teardown(rings_over_hosts__share_out_the_nics, teardown),
 		cmocka_unit_test_teardown(ring_in_a_host__takes_its_closed_form, teardown),
+		cmocka_unit_test_teardown(hierarchy__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
