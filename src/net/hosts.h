@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include "base/time.h"
 
+#define HOSTS_MOST_GPUS     1024
+#define HOSTS_MOST_SCALE_UP ((uint64_t)1000000000000000)
+
 struct hosts {
 	uint32_t gpus, nics;   /* of a host; gpus 0: each endpoint is a rank, and a host of its own */
 	uint64_t scale_up;     /* bits per second, each way, of a GPU */

@@ -15,6 +15,7 @@
 #ifndef NET_TOPOLOGIES_H
 #define NET_TOPOLOGIES_H
 
+#include "net/hosts.h"
 #include "net/network.h"
 
 struct topology {
@@ -35,8 +36,10 @@ struct topology {
 int topology_build(const struct topology *topology, struct network *network, char *why, unsigned why_size);
 
 /* From a file: HPCC's ns-3 format as CSV (node_a,node_b,gbps,delay_ns; endpoints are the nodes before the first with
- * more than one link) or as its original text, or htsim's .topo. Errors name the line. `like` gives what the file does
- * not say: profiles, parts of which a .topo overrides. */
-int topology_read(const char *path, const struct topology *like, struct network *network, char *why, unsigned why_size);
+ * more than one link) or as its original text, htsim's .topo, or SimAI's. Errors name the line. `like` gives what the
+ * file does not say: profiles, parts of which a .topo overrides. SimAI's files say what hosts are like, too; of others
+ * `hosts` is 0. */
+int topology_read(const char *path, const struct topology *like, struct network *network, struct hosts *hosts,
+	char *why, unsigned why_size);
 
 #endif

@@ -30,11 +30,13 @@ __attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, 
 	return -EINVAL;
 }
 
+/* Of hosts, too, what the file says. */
 static int build_network(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
 	const char *file = scenario->topology_file;
-	int rc = *file ? topology_read(file, &scenario->topology, &simulation->network, why, (unsigned)size)
+	int rc = *file ? topology_read(file, &scenario->topology, &simulation->network, &simulation->hosts, why,
+				 (unsigned)size)
 		       : topology_build(&scenario->topology, &simulation->network, why, (unsigned)size);
 
 	simulation->network.is_whole_ns = scenario->is_whole_ns;
@@ -92,9 +94,29 @@ static uint32_t leaves_of(const struct network *network)
 	return leaves;
 }
 
+/* The scenario's keys, before the network's file. */
+static struct hosts merge_hosts(const struct scenario *scenario, const struct hosts *of_file)
+{
+	const bool has_gpu = scenario_is_given(scenario, "hosts.gpu");
+	struct hosts hosts = scenario->hosts;
+
+	if (!of_file->gpus)
+		return hosts;
+	if (!has_gpu && !scenario_is_given(scenario, "hosts.gpus")) {
+		hosts.gpus = of_file->gpus;
+		if (!scenario_is_given(scenario, "hosts.nics"))
+			hosts.nics = of_file->nics;
+	}
+	if (!has_gpu && !scenario_is_given(scenario, "hosts.scale-up"))
+		hosts.scale_up = of_file->scale_up;
+	if (!scenario_is_given(scenario, "hosts.scale-up-delay"))
+		hosts.scale_up_time = of_file->scale_up_time;
+	return hosts;
+}
+
 static int set_hosts(struct simulation *simulation, char *why, size_t size)
 {
-	simulation->hosts = simulation->scenario->hosts;
+	simulation->hosts = merge_hosts(simulation->scenario, &simulation->hosts);
 	if (!simulation->hosts.nics)
 		simulation->hosts.nics = simulation->hosts.gpus;
 	simulation->hosts.keeps_rails &= simulation->hosts.gpus > 0;

@@ -65,8 +65,10 @@ static void check_routes(const struct network *network)
 static void read_network(struct text *text)
 {
 	struct network network = { 0 };
+	struct hosts hosts;
 	const struct topology like = { .profile = { .name = "p" }, .nic = { .name = "n" } };
-	if (is_accepted(topology_read_text(text, &like, &network))) {
+	if (is_accepted(topology_read_text(text, &like, &network, &hosts))) {
+		require(hosts_check(&hosts, network.endpoint_count, why, sizeof(why)) == 0);
 		check_links(&network);
 		check_routes(&network);
 	} else

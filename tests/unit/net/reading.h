@@ -7,6 +7,7 @@
 #include "paths.h"
 
 static struct network network;
+static struct hosts hosts;
 static char why[200];
 static const struct topology like = { .profile = { .name = "p", .latency = 5, .port_bytes = 9 },
 	.nic = { .name = "n" } };
@@ -25,7 +26,7 @@ static inline int read_bytes(const char *bytes, size_t length)
 	memcpy(copy, bytes, length);
 	struct text text = text_of("f", copy, length, why, sizeof(why));
 	why[0] = 0;
-	int error = topology_read_text(&text, &like, &network);
+	int error = topology_read_text(&text, &like, &network, &hosts);
 	free(copy);
 	return error;
 }

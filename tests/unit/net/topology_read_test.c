@@ -134,11 +134,11 @@ static void file__is_read_from_disk(void **state)
 	int fd = mkstemp(path);
 	assert_int_equal(write(fd, csv, strlen(csv)), strlen(csv));
 	close(fd);
-	assert_int_equal(topology_read(path, &like, &network, why, sizeof(why)), 0);
+	assert_int_equal(topology_read(path, &like, &network, &hosts, why, sizeof(why)), 0);
 	unlink(path);
 	is_leaf_spine();
 	teardown(NULL);
-	assert_int_equal(topology_read("/nowhere", &like, &network, why, sizeof(why)), -EINVAL);
+	assert_int_equal(topology_read("/nowhere", &like, &network, &hosts, why, sizeof(why)), -EINVAL);
 	assert_string_equal(why, "/nowhere: No such file or directory");
 }
 
