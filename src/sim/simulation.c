@@ -11,6 +11,7 @@
 #include "fabric/tcp.h"
 #include "fabric/windows.h"
 #include "sim/alone.h"
+#include "sim/astra_network.h"
 #include "sim/culprits.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
@@ -30,13 +31,23 @@ __attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, 
 	return -EINVAL;
 }
 
+static int read_network(struct simulation *simulation, char *why, size_t size)
+{
+	const struct topology *like = &simulation->scenario->topology;
+	const char *file = simulation->scenario->topology_file;
+	struct network *network = &simulation->network;
+
+	return astra_network_is(file) ? astra_network_read(file, like, network, &simulation->hosts,
+						&simulation->network_note, why, size)
+				      : topology_read(file, like, network, &simulation->hosts, why, (unsigned)size);
+}
+
 /* Of hosts, too, what the file says. */
 static int build_network(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
 	const char *file = scenario->topology_file;
-	int rc = *file ? topology_read(file, &scenario->topology, &simulation->network, &simulation->hosts, why,
-				 (unsigned)size)
+	int rc = *file ? read_network(simulation, why, size)
 		       : topology_build(&scenario->topology, &simulation->network, why, (unsigned)size);
 
 	simulation->network.is_whole_ns = scenario->is_whole_ns;

@@ -20,6 +20,7 @@ struct simulation {
 	struct network network;
 	struct flow_list flows;
 	struct hosts hosts;
+	const char *network_note; /* what of the network's file is not modelled; NULL: nothing */
 	struct job_file job_file; /* if has_graph */
 	struct graph_job graph_job;
 	bool has_graph;

@@ -402,6 +402,8 @@ static void tell_notes(struct looking *looking)
 
 	for (unsigned i = 0; i < flows->note_count; i++)
 		warn(looking, "the file of flows: %s", flows->notes[i]);
+	if (looking->simulation->network_note)
+		warn(looking, "network.file: %s", looking->simulation->network_note);
 }
 
 void warnings_find(struct simulation *simulation)

@@ -494,6 +494,14 @@ class Sim(unittest.TestCase):
         table = json.loads(self.sim("--collective", "all-gather", "--algorithm", "direct", "--sizes", "1M", "--json", self.scenario()).stdout)
         self.assertEqual([(row["kind"], row["algorithm"], row["ranks"], row["bytes"]) for row in table], [("all-gather", "direct", 4, 1 << 20)])
 
+    def test_collective__in_a_domain_of_astra_sim_tends_to_its_bandwidth(self):
+        (self.place / "HGX-H100-validated.yml").write_text(
+            "topology: [ Switch ]\nnpus_count: [ 8 ]\nbandwidth: [ 400.0 ]  # GB/s\nlatency: [ 936.25 ]  # ns\n")
+        scenario = self.scenario("network: {file: HGX-H100-validated.yml}\n")
+        rows = json.loads(self.sim("--collective", "allreduce", "--sizes", "1M..1G", "--json", scenario).stdout)
+        self.assertEqual({(row["algorithm"], row["ranks"]) for row in rows}, {("ring", 8)})
+        self.assertAlmostEqual(rows[-1]["busbw_gb_s"], 400, delta=4)
+
     def test_collective__that_cannot_be_is_refused(self):
         for arguments, part in ((["--collective", "barrier"], "takes allreduce, all-gather, reduce-scatter, alltoall, broadcast or reduce"),
                                 (["--collective", "allreduce", "--sizes", "8..4"], "SIZE..SIZE"),
