@@ -82,20 +82,26 @@ struct errand {
 	pid_t pid;
 };
 
-/* The kernel keeps what poll() sleeps on, but the program may have closed it meanwhile, and have a file of its own
- * there. */
+/* By its number, until it ends: it is its until this process, its parent, has taken the status. ECHILD: it was never
+ * ours. */
+static void await_by_number(pid_t pid)
+{
+	siginfo_t ignored;
+
+	while (waitid(P_PID, (id_t)pid, &ignored, WEXITED) < 0 && errno == EINTR)
+		;
+}
+
 static void take_status(const struct errand *errand)
 {
 	siginfo_t ignored; /* ECHILD: it was not ours */
 
-	if (errand->losses != atomic_load(&losses)) {
-		waitid(P_PID, (id_t)errand->pid, &ignored, WEXITED | WNOHANG);
-		return;
-	}
 	waitid((idtype_t)P_PIDFD, (id_t)errand->pidfd, &ignored, WEXITED | WNOHANG);
 	close(errand->pidfd);
 }
 
+/* The kernel keeps what poll() sleeps on, but the program may have closed it before that, or meanwhile, and have a file
+ * of its own there. */
 static void *await_end(void *argument)
 {
 	struct errand errand = *(struct errand *)argument;
@@ -106,7 +112,10 @@ static void *await_end(void *argument)
 	pthread_setname_np(pthread_self(), "verbena-reaper");
 	while (vb_clock_poll(&end, 1, -1) < 0 && errno == EINTR)
 		;
-	take_status(&errand);
+	if (end.revents & POLLNVAL || errand.losses != atomic_load(&losses))
+		await_by_number(errand.pid);
+	else
+		take_status(&errand);
 	atomic_compare_exchange_strong(&awaited, &errand.pid, 0);
 	return NULL;
 }
