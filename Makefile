@@ -14,7 +14,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
-.PHONY: conformance-ucx conformance-fabtests shown validate-fabric validate-live interop sanitize install dist deb wheel portability containers gitlab format clean help
+.PHONY: conformance-ucx conformance-fabtests shown validate-fabric validate-jobs validate-live interop sanitize install dist deb wheel portability containers gitlab format clean help
 
 all: ## build the product, all that is installed, optimised, into build/
 	$(DEPS) build
@@ -104,6 +104,11 @@ validate-fabric: ## hold the simulator against published runs and laws, minutes 
 	@scripts/build $(BUILD) product tests/unit/fabric/livelock_test
 	@$(if $(ARGS),:,python3 tests/validation/examples.py --build $(BUILD) --all)
 	@python3 tests/validation/golden.py --build $(BUILD) $(ARGS)
+
+validate-jobs: ## hold collectives and jobs against published figures (ARGS="--list", "--only 'simai/*'", "--simai DIRECTORY")
+	$(DEPS) build
+	@scripts/build $(BUILD) product
+	@python3 tests/validation/jobs.py --build $(BUILD) $(ARGS)
 
 validate-live: ## hold simulations against the same engine live, between network namespaces, ten minutes (ARGS="--list", "--only 'marks*'")
 	$(DEPS) build check
