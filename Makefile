@@ -13,7 +13,7 @@ DEPS   := $(if $(SKIP_DEPS),@:,@scripts/install-deps)
 RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric
+.PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric bench-jobs
 .PHONY: conformance-ucx conformance-fabtests shown validate-fabric validate-jobs validate-live interop sanitize install dist deb wheel portability containers gitlab format clean help
 
 all: ## build the product, all that is installed, optimised, into build/
@@ -98,6 +98,11 @@ bench-fabric: ## measure the simulator: packet-hops a CPU-second, memory (ARGS="
 	$(DEPS) build
 	@scripts/build $(BUILD) product
 	@python3 bench/fabric.py --build $(BUILD) $(ARGS)
+
+bench-jobs: ## measure a ring allreduce beside the same flows as a list, minutes (ARGS="--bytes 256MB", "--only alltoall", "--json FILE")
+	$(DEPS) build
+	@scripts/build $(BUILD) product
+	@python3 bench/jobs.py --build $(BUILD) $(ARGS)
 
 validate-fabric: ## hold the simulator against published runs and laws, minutes (ARGS="--list", "--only 'dcqcn/*'", "--seeds 5")
 	$(DEPS) build
