@@ -59,7 +59,7 @@ void scale_up_close(struct fabric *fabric)
 
 /* ---- Rates ------------------------------------------------------------------------------------------------------- */
 
-/* The share of a transfer in the port that has least for each; GRAPH: no port has a transfer that waits. */
+/* The share of a transfer in the port that has least for each; false: no port has a transfer that waits. */
 static bool find_tightest(const struct domain *domain, uint32_t ports, uint64_t *share)
 {
 	bool is_any = false;

@@ -144,6 +144,14 @@ static void transfer__that_comes_later_takes_its_share(void **state)
 	assert_int_equal(plan.arrived[1], 2 * VB_US + 300 * VB_NS);
 }
 
+/* Ten seconds without a packet are no livelock. */
+static void transfer__may_take_as_long_as_it_needs(void **state)
+{
+	const struct given messages[] = { { 0, 1, 10000000000, 0 } };
+	run_plan(messages, 1, (struct hosts){ .gpus = GPUS, .nics = GPUS, .scale_up = GB_S }, 1);
+	assert_int_equal(plan.arrived[0], 10 * VB_S);
+}
+
 /* ---- NICs -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t sent_by(uint32_t endpoint)
@@ -214,6 +222,7 @@ int main(void)
 		cmocka_unit_test_teardown(transfers__share_a_port, teardown),
 		cmocka_unit_test_teardown(shares__are_max_min, teardown),
 		cmocka_unit_test_teardown(transfer__that_comes_later_takes_its_share, teardown),
+		cmocka_unit_test_teardown(transfer__may_take_as_long_as_it_needs, teardown),
 		cmocka_unit_test_teardown(messages_between_hosts__go_by_their_own_nics, teardown),
 		cmocka_unit_test_teardown(nics__are_shared_out, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
