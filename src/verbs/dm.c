@@ -1,7 +1,8 @@
 /* Device memory. A software device has none of its own, so it is memory of the process. It is as close to the engine as
  * any other.
  * Holds: a piece outlives the regions registered on it, and has pages of its own. Pieces of SHARED_MIN bytes and more
- * are in a file from the start, which local peers map (host/peers/segments.h). */
+ * are in a file from the start, which local peers map (host/peers/segments.h).
+ * Fork: a child cannot use the parent's pieces. It can allocate and use pieces of its own, which needs no device. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +23,8 @@ static bool is_inside(const struct dm_object *dm, uint64_t offset, size_t length
 
 static int check_copy(const struct dm_object *dm, uint64_t offset, size_t length)
 {
-	if (vb_refuses_forked(dm->ibv.context)) /* before the lock: a thread of the parent may have held it */
+	/* Before the lock: a thread of the parent may have held it. */
+	if (!dm->is_of_child && vb_refuses_forked(dm->ibv.context))
 		return VB_FORKED_ERRNO;
 	return is_inside(dm, offset, length) && offset % DM_WORD == 0 && length % DM_WORD == 0 ? 0 : EINVAL;
 }
@@ -100,8 +102,6 @@ static void share(struct dm_object *dm)
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	struct context_object *owner = vb_context_of(context);
-	if (vb_refuses_forked(context))
-		return vb_fail(VB_FORKED_ERRNO);
 	if (attr->comp_mask || attr->length == 0 || attr->length > VB_MAX_DM_BYTES ||
 		attr->log_align_req > DM_MAX_ALIGN)
 		return vb_fail(EINVAL);
@@ -122,6 +122,9 @@ struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_
 		.memcpy_from_dm = copy_from,
 		.handle = vb_object_handle(),
 	};
+	dm->is_of_child = vb_is_forked(context);
+	if (dm->is_of_child) /* a thread of the parent may have held the list's lock */
+		return &dm->ibv;
 	if (attr->length >= SHARED_MIN)
 		share(dm);
 	vb_object_add(context, OBJECT_DM, &dm->link);
@@ -131,12 +134,14 @@ struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_
 int vb_dm_ops_free(struct ibv_dm *ibv)
 {
 	struct dm_object *dm = (struct dm_object *)ibv;
-	if (vb_is_forked(ibv->context))
+	if (!dm->is_of_child && vb_is_forked(ibv->context))
 		return VB_FORKED_ERRNO;
 	if (atomic_load(&dm->regions))
 		return EBUSY;
-	vb_object_remove(ibv->context, &dm->link);
-	vb_host_unshare_memory(vb_host_lane_of(ibv->context), dm->segment);
+	if (!dm->is_of_child) {
+		vb_object_remove(ibv->context, &dm->link);
+		vb_host_unshare_memory(vb_host_lane_of(ibv->context), dm->segment);
+	}
 	atomic_fetch_sub(&vb_context_of(ibv->context)->dm_bytes, dm->length);
 	munmap(dm->mapping, dm->mapping_length);
 	vb_close_unless_lost(dm->file, dm->losses);

@@ -216,6 +216,7 @@ struct dm_object {
 	int file;            /* of large pieces, and of exported ones: has their pages; else -1 */
 	unsigned losses;     /* vb_host_losses() before file was made */
 	uint32_t segment;    /* the number by which local peers know it, or 0 */
+	bool is_of_child;    /* made after a fork: linked nowhere, and the child may use it */
 };
 
 struct ibv_dm *vb_dm_ops_alloc(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
