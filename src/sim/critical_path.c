@@ -14,15 +14,13 @@ static bool is_computation(const struct graph_job *job, uint32_t operation)
 	return job->graph->operations[operation].kind == GRAPH_COMPUTE;
 }
 
-/* From `until` back: a message that came after it had begun let it end; else what let it begin. */
+/* From `until` back: a message for which it waited let it end; else what let it begin. */
 static struct critical_step step_of(const struct graph_job *job, uint32_t operation, vb_time until)
 {
 	const struct graph_record *record = &job->records[operation];
-	const bool is_by_message =
-		record->let_end != GRAPH_NONE && job->records[record->let_end].begin >= record->begin;
 	struct critical_step step = { .operation = operation, .from = record->begin, .until = until };
 
-	if (is_by_message) {
+	if (record->let_end != GRAPH_NONE) {
 		step.cause = CRITICAL_MESSAGE;
 		step.from = until; /* all that it did was to wait */
 	} else if (record->let_begin != GRAPH_NONE) {

@@ -63,6 +63,21 @@ static void path__leads_over_a_message(void **state)
 	assert_int_equal(path.network, 4);
 }
 
+/* The message left before the receive began, and came after. */
+static void path__leads_over_a_message_that_was_long_under_way(void **state)
+{
+	graph.ranks = 2;
+	add(0, GRAPH_SEND, 1);
+	add(1, GRAPH_COMPUTE, 0);
+	add(1, GRAPH_RECEIVE, 0);
+	open_job((const struct graph_record[]){
+		{ 0, 20, GRAPH_NONE, GRAPH_NONE }, { 0, 2, GRAPH_NONE, GRAPH_NONE }, { 2, 9, 1, 0 } });
+	assert_int_equal(path.count, 2);
+	expect_step(0, 0, 0, 9, CRITICAL_NOTHING);
+	expect_step(1, 2, 9, 9, CRITICAL_MESSAGE);
+	assert_int_equal(path.network, 9);
+}
+
 /* The message was there before the receive began: then the receive's own rank was late. */
 static void path__stays_where_a_receive_came_late(void **state)
 {
@@ -93,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(path__leads_over_a_message, teardown),
+		cmocka_unit_test_teardown(path__leads_over_a_message_that_was_long_under_way, teardown),
 		cmocka_unit_test_teardown(path__stays_where_a_receive_came_late, teardown),
 		cmocka_unit_test_teardown(path__of_a_job_that_never_ended_is_what_has, teardown),
 	};
