@@ -90,9 +90,8 @@ static int measure(const struct sim_options *options, double *alpha_us, double *
 
 	if (!status) {
 		const struct simulation *simulation = &session.simulation;
-		const struct collective empty = { .kind = options->collective.kind,
-			.algorithm = options->collective.algorithm,
-			.ranks = simulation_ranks(simulation) };
+		struct collective empty = simulation->given;
+		empty.bytes = 0;
 		*alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
 		*bytes_per_us = payload_rate(simulation);
 	}
@@ -146,10 +145,7 @@ static int put_row(
 	int status = run(&session, options, bytes);
 
 	if (!status && job_bandwidth(&session.simulation, &row.is)) {
-		const struct collective of = {
-			.kind = row.kind, .algorithm = row.is.algorithm, .ranks = row.is.ranks, .bytes = bytes
-		};
-		const struct collective_law law = collective_law(&of);
+		const struct collective_law law = collective_law(&session.simulation.given);
 		row.law_us = law.alphas * alpha_us + law.bytes / bytes_per_us;
 		if (is_first && !options->is_json)
 			put_head(&session, alpha_us, bytes_per_us);
