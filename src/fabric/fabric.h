@@ -35,6 +35,9 @@ struct fabric_capture {
 /* The contents of endpoints. An ideal one is not RoCE, and shows the most that a network can do: it sends each flow's
  * packets as soon as the wire is free, takes them in any order, and answers by the ack policy. It has no congestion
  * control, and resends lost packets, with all that follow them, only after the timeout. */
+/* A run ends by then: later times and what lies between them would not fit in vb_time. */
+#define FABRIC_HORIZON ((vb_time)50 * 86400 * VB_S)
+
 enum fabric_endpoint {
 	FABRIC_ENGINE,
 	FABRIC_IDEAL,
@@ -97,7 +100,7 @@ struct fabric_config {
 	 * probe_after is 0. 0: engines as in NICs. */
 	uint32_t receive_buffer;
 	/* The end. */
-	vb_time limit; /* of virtual time; 0: none */
+	vb_time limit; /* of virtual time; 0: FABRIC_HORIZON */
 	vb_time stall; /* no arrival for so long, while a flow is open, and for as long as the slowest flow needs by its
 			  rate and timeout: livelock; 0: 1 s, or as long as all retries take */
 	bool tells_messages; /* all messages of jobs: fabric_result.messages */

@@ -354,6 +354,11 @@ static bool stands_still(struct going *going, vb_time now, uint64_t executed)
 	return now > going->got_on_at && now - going->got_on_at >= endpoints_slowest(going->fabric);
 }
 
+static vb_time limit_of(const struct fabric_config *config)
+{
+	return config->limit && config->limit < FABRIC_HORIZON ? config->limit : FABRIC_HORIZON;
+}
+
 /* True: the run is over, and why. */
 static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 {
@@ -376,7 +381,7 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		*end = FABRIC_DEADLOCK;
 		return true;
 	}
-	if (config->limit && now >= config->limit) {
+	if (now >= limit_of(config)) {
 		*end = FABRIC_LIMIT;
 		return true;
 	}
@@ -410,7 +415,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 		.fabric = fabric, .executed = UINT64_MAX, .begun = windows_wall_s(), .told = windows_wall_s()
 	};
 	enum fabric_end end = FABRIC_IDLE;
-	vb_time limit = fabric->config->limit, next;
+	vb_time limit = limit_of(fabric->config), next;
 	*ended_at = 0;
 	while (!is_over(&going, *ended_at, &end)) {
 		if (!windows_peek(fabric, &next)) {
@@ -426,7 +431,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 			going.executed = UINT64_MAX;
 		}
 		vb_time until = (next / PERIOD + 1) * PERIOD;
-		if (limit && until > limit)
+		if (until > limit)
 			until = limit;
 		assert(until > *ended_at || until == limit);
 		windows_advance(fabric, until);

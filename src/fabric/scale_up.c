@@ -129,7 +129,9 @@ static void await_next(struct shard *shard, uint32_t host)
 	for (uint32_t i = 0; i < domain->count; i++) {
 		const struct transfer *its = &domain->transfers[i];
 		assert(its->rate > 0);
-		const vb_time at = domain->at + (vb_time)((its->left + its->rate - 1) / its->rate);
+		const unsigned __int128 takes = (its->left + its->rate - 1) / its->rate;
+		/* What is beyond the horizon never happens. */
+		const vb_time at = domain->at + (takes > FABRIC_HORIZON ? FABRIC_HORIZON + VB_S : (vb_time)takes);
 		if (next < 0 || at < next)
 			next = at;
 	}

@@ -465,7 +465,7 @@ int collective_check(const struct collective *of, char *why, unsigned why_size)
 		return why_not(why, why_size, "%s is for whole hosts with several GPUs (hosts.gpu)", algorithm->name);
 	assert(algorithm->edges || algorithm->waiting != FOR_ALL_BEFORE ||
 		algorithm->steps(of->ranks) <= MOST_STEPS_BEFORE);
-	if (collective_messages(of) > MOST_MESSAGES || collective_pieces(of->bytes) > MOST_PIECES)
+	if (collective_messages(of) > MOST_MESSAGES || (algorithm->edges && collective_pieces(of->bytes) > MOST_PIECES))
 		return why_not(
 			why, why_size, "%s of %u ranks has more messages than a run takes", algorithm->name, of->ranks);
 	return 0;

@@ -261,16 +261,19 @@ static double mean_links(const struct simulation *simulation)
 	const uint64_t flows = traffic_flows(simulation);
 	uint32_t *distance = calloc(network->switch_count + 1, sizeof(*distance));
 	uint32_t *queue = calloc(network->switch_count + 1, sizeof(*queue));
-	uint64_t samples = flows < SAMPLED_FLOWS ? flows : SAMPLED_FLOWS;
+	uint64_t samples = flows < SAMPLED_FLOWS ? flows : SAMPLED_FLOWS, counted = 0;
 	double sum = 0;
 
 	for (uint64_t i = 0; distance && queue && i < samples; i++) {
 		const struct flow flow = traffic_flow(simulation, i * flows / samples);
+		if (flow.src == flow.dst)
+			continue; /* within a host */
 		sum += links_between(network, &flow, distance, queue);
+		counted++;
 	}
 	free(distance);
 	free(queue);
-	return samples && sum > 0 ? sum / (double)samples : 1;
+	return counted ? sum / (double)counted : 1;
 }
 
 /* Packets that all NICs can send by the limit of virtual time. */

@@ -379,7 +379,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1",
 	  .help = "the result is the same with any number" },
 	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0",
-	  .help = "limit of virtual time; 0: none" },
+	  .help = "limit of virtual time; 0: 50 days" },
 	{ "run.stall", VALUE_TIME, FIELD(stall), BOUNDS(0, 4e18), .preset = "0",
 	  .help = "the run ends if nothing arrives for so long while flows are open, and for as long as the "
 	  "slowest flow may need to send again; 0: 1 s, for tcp 240 s, and at least as long as all retries take" },

@@ -120,7 +120,7 @@ static struct flow flow_of_graph(const struct simulation *simulation, uint32_t r
 	if (!crosses(simulation, rank, to))
 		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
 	const uint32_t src = hosts_sends_by(hosts, rank, to, 0), dst = hosts_endpoint_of(hosts, to, 0);
-	return (struct flow){ .src = src, .dst = dst != src ? dst : src ^ 1u, .bytes = 1 };
+	return (struct flow){ .src = src, .dst = dst, .bytes = 1 };
 }
 
 struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
@@ -148,7 +148,7 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
 	const uint32_t src = hosts_sends_by(hosts, rank, to, 0), dst = hosts_endpoint_of(hosts, to, 0);
 	return (struct flow){ .src = src,
-		.dst = dst != src ? dst : src ^ 1u,
+		.dst = dst,
 		.bytes = step.bytes,
 		.start = job->of.start,
 		.traffic_class = job->of.traffic_class };

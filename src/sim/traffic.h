@@ -13,7 +13,7 @@ struct traffic {
 struct traffic traffic_of(const struct simulation *simulation);
 
 /* Flows between all endpoints that send to each other: those of the list, and of a job one for each rank and step, of
- * its first few steps. Its waits are not filled in. */
+ * its first few steps. Its waits are not filled in. The source is the destination where nothing leaves a host. */
 uint64_t traffic_flows(const struct simulation *simulation);
 struct flow traffic_flow(const struct simulation *simulation, uint64_t number); /* from 0 */
 

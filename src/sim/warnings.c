@@ -209,7 +209,8 @@ static void look_for_switches(struct looking *looking)
 
 	for (uint64_t i = 0; i < flows; i++) {
 		const struct flow flow = traffic_flow(looking->simulation, i);
-		if (network_is_switch(looking->network->links[looking->network->endpoints[flow.src].link].to))
+		if (flow.src == flow.dst || /* within a host */
+			network_is_switch(looking->network->links[looking->network->endpoints[flow.src].link].to))
 			continue;
 		warn(looking,
 			"transport.cc %s needs telemetry of switches, and between endpoints %u and %u there is none: "
@@ -245,6 +246,8 @@ static void look_at_round_trips(struct looking *looking)
 	struct routes *routes = routes_make(looking->network);
 	for (uint64_t i = 0; routes && i < flows; i++) {
 		const struct flow flow = traffic_flow(looking->simulation, i);
+		if (flow.src == flow.dst)
+			continue;
 		const vb_time trip = round_trip_time(config, routes, flow.src, flow.dst);
 		count += supposed < (uint64_t)trip / 50 * 49;
 		if (trip <= most)

@@ -71,6 +71,31 @@ class Sim(unittest.TestCase):
     def settings(self, name):
         return [word for setting in SMALLER.get(name, []) for word in ("--set", setting)]
 
+    def test_one_host__with_one_nic_runs(self):
+        """What stays within a host has no way in the network, of which estimates and warnings are made."""
+        host = self.scenario("""
+network: {topology: switch, endpoints: 1, host-rate: 100G}
+hosts: {gpus: 4, nics: 1, scale-up: 1T}
+workload:
+  - {kind: allreduce, bytes: 1MiB}
+""")
+        for more in [], ["--set", "transport.cc=hpcc"], ["--dry-run"]:
+            self.sim(*more, host)
+
+    def test_collective__by_an_algorithm_for_hosts_with_gpus(self):
+        rows = json.loads(self.sim("--collective", "allreduce", "--algorithm", "hierarchical", "--sizes", "1M..2M",
+                                   "--json", self.root / "examples/dgx-16.yaml").stdout)
+        self.assertEqual([(row["algorithm"], row["bytes"]) for row in rows],
+                         [("hierarchical", 1 << 20), ("hierarchical", 1 << 21)])
+
+    def test_job__that_takes_longer_than_a_run_may_is_told(self):
+        """200 computations of a day: no time wraps."""
+        lines = "".join(f"l{i}: calc 86400000000000\n" + (f"l{i} requires l{i - 1}\n" if i else "") for i in range(200))
+        job = self.scenario(f"num_ranks 2\nrank 0 {{\n{lines}}}\nrank 1 {{\na: calc 1\n}}\n", "days.goal")
+        told = self.sim("--job", job, self.scenario(), status=4).stdout
+        self.assertIn("ended: the limit of virtual time was reached, at 4320000 s", told)
+        self.assertIn("151 operations never ended", told)
+
     def test_examples__all_run(self):
         examples = sorted((self.root / "examples").glob("*.yaml"))
         self.assertGreater(len(examples), 8)

@@ -67,7 +67,7 @@ static const struct job_kind kind = { .begin = begin, .arrived = arrived, .ended
 
 static struct plan plan;
 
-static void run_plan(const struct given *messages, uint32_t count, struct hosts hosts, uint32_t threads)
+static void run_messages(const struct given *messages, uint32_t count, struct hosts hosts, uint32_t threads)
 {
 	char why[200] = "";
 	network_free(&network);
@@ -93,6 +93,11 @@ static void run_plan(const struct given *messages, uint32_t count, struct hosts 
 	config.threads = threads;
 	fabric_result_free(&result);
 	run(&config, &result);
+}
+
+static void run_plan(const struct given *messages, uint32_t count, struct hosts hosts, uint32_t threads)
+{
+	run_messages(messages, count, hosts, threads);
 	assert_int_equal(result.end, FABRIC_DONE);
 	assert_int_equal(result.flows_done, count);
 }
@@ -150,6 +155,17 @@ static void transfer__may_take_as_long_as_it_needs(void **state)
 	const struct given messages[] = { { 0, 1, 10000000000, 0 } };
 	run_plan(messages, 1, (struct hosts){ .gpus = GPUS, .nics = GPUS, .scale_up = GB_S }, 1);
 	assert_int_equal(plan.arrived[0], 10 * VB_S);
+}
+
+/* A TiB at 1 kB/s takes 34 years, which is more than fits in vb_time. */
+static void transfer__that_takes_longer_than_a_run_may_is_open_at_its_end(void **state)
+{
+	const struct given messages[] = { { 0, 1, (uint64_t)1 << 40, 0 }, { 2, 3, 1000, 0 } };
+	run_messages(messages, 2, (struct hosts){ .gpus = GPUS, .nics = GPUS, .scale_up = 8000 }, 1);
+	assert_int_equal(result.end, FABRIC_LIMIT);
+	assert_int_equal(result.ended_at, FABRIC_HORIZON);
+	assert_int_equal(plan.arrived[1], VB_S);
+	assert_int_equal(result.flows_done, 1);
 }
 
 /* ---- NICs -------------------------------------------------------------------------------------------------------- */
@@ -223,6 +239,7 @@ int main(void)
 		cmocka_unit_test_teardown(shares__are_max_min, teardown),
 		cmocka_unit_test_teardown(transfer__that_comes_later_takes_its_share, teardown),
 		cmocka_unit_test_teardown(transfer__may_take_as_long_as_it_needs, teardown),
+		cmocka_unit_test_teardown(transfer__that_takes_longer_than_a_run_may_is_open_at_its_end, teardown),
 		cmocka_unit_test_teardown(messages_between_hosts__go_by_their_own_nics, teardown),
 		cmocka_unit_test_teardown(nics__are_shared_out, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
