@@ -107,20 +107,28 @@ uint64_t traffic_flows(const struct simulation *simulation)
 	return flows;
 }
 
-/* From a rank to the one that it first sends to, or to the next of another host. */
+/* From a rank to another; to the next host's if that one is in its own, since some GPU of this host sends to it. */
+static struct flow flow_between(const struct simulation *simulation, uint32_t rank, uint32_t to)
+{
+	const struct hosts *hosts = &simulation->hosts;
+
+	if (!crosses(simulation, rank, to))
+		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
+	return (struct flow){
+		.src = hosts_sends_by(hosts, rank, to, 0), .dst = hosts_endpoint_of(hosts, to, 0), .bytes = 1
+	};
+}
+
+/* From a rank to the one of another host that it first sends to. */
 static struct flow flow_of_graph(const struct simulation *simulation, uint32_t rank)
 {
 	const struct graph *graph = &simulation->job_file.graph;
-	const struct hosts *hosts = &simulation->hosts;
 	uint32_t to = rank;
 
 	for (uint32_t i = graph->first[rank]; i < graph->first[rank + 1] && !crosses(simulation, rank, to); i++)
 		if (graph->operations[i].kind == GRAPH_SEND)
 			to = graph->operations[i].peer;
-	if (!crosses(simulation, rank, to))
-		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
-	const uint32_t src = hosts_sends_by(hosts, rank, to, 0), dst = hosts_endpoint_of(hosts, to, 0);
-	return (struct flow){ .src = src, .dst = dst, .bytes = 1 };
+	return flow_between(simulation, rank, to);
 }
 
 struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
@@ -135,21 +143,14 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	for (; number >= (uint64_t)job->of.ranks * steps_seen(job); job++)
 		number -= (uint64_t)job->of.ranks * steps_seen(job);
 	assert(job < simulation->collectives + simulation->job_count);
-	uint32_t rank = (uint32_t)(number / steps_seen(job));
-	const struct hosts *hosts = &simulation->hosts;
+	const uint32_t rank = (uint32_t)(number / steps_seen(job));
 	const uint32_t sends = sends_of(job, rank);
 	/* The end of a chain sends nothing: the way to the next rank stands for it. */
 	const struct collective_step step = sends ? message_of(job, rank, (uint32_t)(number % steps_seen(job)) % sends)
 						  : (struct collective_step){ (rank + 1) % job->of.ranks, 1 };
-	uint32_t to = collective_rank_at(&job->of, step.to);
-	rank += job->of.first;
-	if (!crosses(simulation, rank,
-		    to)) /* its host sends to the next, by this GPU's place in the algorithm or another's */
-		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
-	const uint32_t src = hosts_sends_by(hosts, rank, to, 0), dst = hosts_endpoint_of(hosts, to, 0);
-	return (struct flow){ .src = src,
-		.dst = dst,
-		.bytes = step.bytes,
-		.start = job->of.start,
-		.traffic_class = job->of.traffic_class };
+	struct flow flow = flow_between(simulation, job->of.first + rank, collective_rank_at(&job->of, step.to));
+	flow.bytes = step.bytes;
+	flow.start = job->of.start;
+	flow.traffic_class = job->of.traffic_class;
+	return flow;
 }
