@@ -72,22 +72,25 @@ static const struct law {
 	{ "reduce-scatter", "pat", 3, 1.0 * (RANKS - 1) / RANKS },
 };
 
+static void expect_law(
+	const struct law *law, uint64_t bytes, double alpha, enum fabric_endpoint endpoint, double within)
+{
+	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
+	const double is = (double)time_of(law->kind, law->algorithm, bytes, endpoint);
+	const double said = law->alphas * alpha + law->buffers * (double)bytes / payload_per_ps;
+
+	print_message("%s %s: %.3f us, law %.3f us, %+.3f%%\n", law->kind, law->algorithm, is / VB_US, said / VB_US,
+		100 * (is / said - 1));
+	if (fabs(is / said - 1) > within)
+		fail_msg("%s %s: %.1f us, not %.1f us", law->kind, law->algorithm, is / VB_US, said / VB_US);
+}
+
 static void expect_laws(enum fabric_endpoint endpoint)
 {
-	const uint64_t bytes = 64ull << 20;
-	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
-
 	make_star(&network, RANKS, RATE, VB_US, &ideal);
 	const double alpha = (double)time_of("barrier", NULL, 1, endpoint) / 3;
-	for (unsigned i = 0; i < sizeof(laws) / sizeof(laws[0]); i++) {
-		const struct law *law = &laws[i];
-		const double is = (double)time_of(law->kind, law->algorithm, bytes, endpoint);
-		const double said = law->alphas * alpha + law->buffers * (double)bytes / payload_per_ps;
-		print_message("%s %s: %.3f us, law %.3f us, %+.3f%%\n", law->kind, law->algorithm, is / VB_US,
-			said / VB_US, 100 * (is / said - 1));
-		if (fabs(is / said - 1) > 0.001)
-			fail_msg("%s %s: %.1f us, not %.1f us", law->kind, law->algorithm, is / VB_US, said / VB_US);
-	}
+	for (unsigned i = 0; i < sizeof(laws) / sizeof(laws[0]); i++)
+		expect_law(&laws[i], 64ull << 20, alpha, endpoint, 0.001);
 }
 
 /* What goes on piece by piece: a chain 2%, of which most is the pieces that fill it. In a double tree the links of
@@ -100,20 +103,10 @@ static void pipelines__take_their_closed_forms(void **state)
 		{ "reduce", "chain", RANKS - 1, 1 },
 		{ "allreduce", "double-tree", 6, 2 },
 	};
-	const uint64_t bytes = 256ull << 20;
-	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
-
 	make_star(&network, RANKS, RATE, VB_US, &ideal);
 	const double alpha = (double)time_of("barrier", NULL, 1, FABRIC_ENGINE) / 3;
-	for (unsigned i = 0; i < sizeof(pipelines) / sizeof(pipelines[0]); i++) {
-		const struct law *law = &pipelines[i];
-		const double is = (double)time_of(law->kind, law->algorithm, bytes, FABRIC_ENGINE);
-		const double said = law->alphas * alpha + law->buffers * (double)bytes / payload_per_ps;
-		print_message("%s %s: %.3f us, law %.3f us, %+.3f%%\n", law->kind, law->algorithm, is / VB_US,
-			said / VB_US, 100 * (is / said - 1));
-		if (fabs(is / said - 1) > (law->buffers == 2 ? 0.08 : 0.02))
-			fail_msg("%s %s: %.1f us, not %.1f us", law->kind, law->algorithm, is / VB_US, said / VB_US);
-	}
+	for (unsigned i = 0; i < sizeof(pipelines) / sizeof(pipelines[0]); i++)
+		expect_law(&pipelines[i], 256ull << 20, alpha, FABRIC_ENGINE, pipelines[i].buffers == 2 ? 0.08 : 0.02);
 }
 
 static void ideal_ends__take_the_closed_forms(void **state)
