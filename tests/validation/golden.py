@@ -332,6 +332,32 @@ def show(row, figures):
               f"{off:+.2%} | {', '.join(allowed)} | {verdict(figure)} |", flush=True)
 
 
+def measure_rows(rows, place):
+    """Measures each row and prints the table: what was measured, as (row, figures), and the names of rows that are not as
+    expected."""
+    measured, missed, left_out = [], [], 0
+    print("| run | figure | published | ours | deviation | allowed | verdict |\n|---|---|---|---|---|---|---|")
+    for row in rows:
+        try:
+            figures = list(row.measure(place))
+        except Absent as absent:
+            print(f"| {row.name} | {absent} | | | | | |")
+            left_out += 1
+            continue
+        except (Failure, OSError, subprocess.TimeoutExpired) as failure:
+            print(f"| {row.name} | {failure} | | | | | MISS |")
+            missed.append(row.name)
+            continue
+        show(row, figures)
+        measured.append((row, figures))
+        misses = any(verdict(figure) == "MISS" for figure in figures)
+        if misses != bool(row.known):
+            missed.append(row.name + (" (was known to miss)" if row.known else ""))
+    print(f"{len(rows) - len(missed) - left_out} as expected, {left_out} left out, {len(missed)} not"
+          + (": " + ", ".join(missed) if missed else ""))
+    return measured, missed
+
+
 def find_data(given):
     if given:
         return pathlib.Path(given)
@@ -358,25 +384,7 @@ def main():
             print(f"{row.name:24} about {row.seconds} s{f'  known: {row.known}' if row.known else ''}")
         return 0
     place = Place(options.build.resolve(), find_data(options.data), options.seeds)
-    missed, left_out = [], 0
-    print("| run | figure | published | ours | deviation | allowed | verdict |\n|---|---|---|---|---|---|---|")
-    for row in rows:
-        try:
-            figures = list(row.measure(place))
-        except Absent as absent:
-            print(f"| {row.name} | {absent} | | | | | |")
-            left_out += 1
-            continue
-        except (Failure, OSError, subprocess.TimeoutExpired) as failure:
-            print(f"| {row.name} | {failure} | | | | | MISS |")
-            missed.append(row.name)
-            continue
-        show(row, figures)
-        misses = any(verdict(figure) == "MISS" for figure in figures)
-        if misses != bool(row.known):
-            missed.append(row.name + (" (was known to miss)" if row.known else ""))
-    print(f"{len(rows) - len(missed) - left_out} as expected, {left_out} left out, {len(missed)} not"
-          + (": " + ", ".join(missed) if missed else ""))
+    _, missed = measure_rows(rows, place)
     return 1 if missed or not rows else 0
 
 

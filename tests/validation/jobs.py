@@ -21,7 +21,7 @@ import tempfile
 sys.dont_write_bytecode = True
 
 from figure import Figure
-from golden import Absent, Failure, Row, off_by, show, verdict
+from golden import Absent, Failure, Row, measure_rows, off_by, verdict
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCENARIO = pathlib.Path(__file__).resolve().parent / "jobs.yaml"
@@ -197,26 +197,10 @@ def main():
             print(f"{row.name:30} about {row.seconds} s")
         return 0
     place = Place(options.build.resolve(), options.simai, options.simai_size)
-    missed, left_out, values = [], 0, []
-    print("| run | figure | published | ours | deviation | allowed | verdict |\n|---|---|---|---|---|---|---|")
-    for row in rows:
-        try:
-            figures = list(row.measure(place))
-        except Absent as absent:
-            print(f"| {row.name} | {absent} | | | | | |")
-            left_out += 1
-            continue
-        except (Failure, OSError, subprocess.TimeoutExpired) as failure:
-            print(f"| {row.name} | {failure} | | | | | MISS |")
-            missed.append(row.name)
-            continue
-        show(row, figures)
-        values += [{"run": row.name, **figure._asdict(), "deviation": off_by(figure), "verdict": verdict(figure)} for figure in figures]
-        if any(verdict(figure) == "MISS" for figure in figures):
-            missed.append(row.name)
-    print(f"{len(rows) - len(missed) - left_out} as expected, {left_out} left out, {len(missed)} not"
-          + (": " + ", ".join(missed) if missed else ""))
+    measured, missed = measure_rows(rows, place)
     if options.json:
+        values = [{"run": row.name, **figure._asdict(), "deviation": off_by(figure), "verdict": verdict(figure)}
+                  for row, figures in measured for figure in figures]
         pathlib.Path(options.json).write_text(json.dumps(values, indent=1) + "\n")
     return 1 if missed or not rows else 0
 
