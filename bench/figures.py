@@ -1,5 +1,7 @@
-"""The table that bench.py prints: what was measured in every round, what is wanted of the median, and what missed it."""
+"""The table of a benchmark: what was measured in every round, what is wanted of the median, and what missed it."""
 
+import json
+import pathlib
 import statistics
 
 
@@ -87,6 +89,18 @@ class Figures(dict):
         return {key: {"part": figure.part, "text": figure.text, "unit": figure.unit, "median": figure.median,
                       "values": figure.values, "wanted": figure.wanted, "verdict": figure.verdict}
                 for key, figure in self.items()}
+
+    def conclude(self, failures, file):
+        """Prints the table and what was missed, with the texts of failures, and writes the JSON to file unless that is
+        None. Returns the exit status."""
+        if self:
+            print("\n".join(self.table()))
+        misses = self.misses + failures
+        if misses:
+            print("\nMissed:\n  " + "\n  ".join(misses))
+        if file:
+            pathlib.Path(file).write_text(json.dumps(self.as_json(), indent=1) + "\n")
+        return 1 if misses else 0
 
 
 def _word(text):

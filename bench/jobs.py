@@ -175,14 +175,7 @@ def main():
         run_rounds(figures, options)
     except (Failure, OSError, subprocess.TimeoutExpired) as failure:
         failures.append(str(failure))
-    if figures:
-        print("\n".join(figures.table()))
-    misses = figures.misses + failures
-    if misses:
-        print("\nMissed:\n  " + "\n  ".join(misses))
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(figures.as_json(), indent=1) + "\n")
-    return 1 if misses else 0
+    return figures.conclude(failures, options.json)
 
 
 if __name__ == "__main__":
