@@ -104,7 +104,19 @@ static void read_slots(void)
 			look_at(&links[i], bytes, (size_t)got);
 }
 
-/* He listens nowhere and has asked for no connection: a MAD that comes to him is another's. */
+/* He posts each MAD with a transaction ID of these, a number that counts up from a random one. */
+static struct {
+	uint64_t first, next;
+} transactions;
+
+/* What a peer says to a DREQ or a REP of a connection that it does not have. */
+static bool is_own_answer(const struct vb_cm_message *cm)
+{
+	const bool is_answer = cm->kind == VB_CM_REJ || cm->kind == VB_CM_DREP;
+	return is_answer && cm->transaction_id - transactions.first < transactions.next - transactions.first;
+}
+
+/* He listens nowhere and has asked for no connection: a MAD that comes to him and answers none of his is another's. */
 static void read_link(struct link *link)
 {
 	struct vb_message message;
@@ -126,7 +138,7 @@ static void read_link(struct link *link)
 		count.adopted += message.kind == VB_MESSAGE_ADOPTED;
 		count.met += message.kind == VB_MESSAGE_INTRODUCTION;
 		struct vb_cm_message cm;
-		if (message.kind == VB_MESSAGE_MAD && vb_cm_decode(&cm, message.mad) && cm.kind != VB_CM_REJ)
+		if (message.kind == VB_MESSAGE_MAD && vb_cm_decode(&cm, message.mad) && !is_own_answer(&cm))
 			count.foreign_mads++;
 	}
 }
@@ -319,7 +331,8 @@ static void post(struct link *link, const struct vb_gid *from, const struct vb_g
 		count.mads++;
 }
 
-/* Ends and answers in the name of others: to the peer as if from here, and to here as if from the peer. */
+/* Ends and answers in the name of others: to the peer as if from here, to here as if from the peer, and to here from an
+ * ID of his own slot, which the broker passes. */
 static void attack_mads(void)
 {
 	static const enum vb_cm_kind kinds[] = { VB_CM_DREQ, VB_CM_REJ, VB_CM_REP, VB_CM_DREP, VB_CM_MRA };
@@ -330,7 +343,7 @@ static void attack_mads(void)
 		for (unsigned j = 0; j < options.id_count; j++)
 			for (unsigned k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
 				struct vb_cm_message cm = { .kind = kinds[k],
-					.transaction_id = vb_random_u64(&dice),
+					.transaction_id = transactions.next++,
 					.local_id = options.ids[j].here,
 					.remote_id = options.ids[j].there };
 				if (kinds[k] == VB_CM_DREQ)
@@ -340,6 +353,8 @@ static void attack_mads(void)
 						post(&links[i], &options.peers[from], &options.peers[to], &cm);
 				cm.local_id = options.ids[j].there;
 				cm.remote_id = options.ids[j].here;
+				post(&links[i], &options.peers[0], &options.peers[0], &cm);
+				cm.local_id = (uint32_t)links[i].slot << 24 | (cm.local_id & 0xFFFFFF);
 				post(&links[i], &options.peers[0], &options.peers[0], &cm);
 			}
 		read_everything();
@@ -510,6 +525,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	vb_random_seed(&dice, options.seed);
 	memset(silent, -1, sizeof(silent));
+	transactions.first = transactions.next = vb_random_u64(&dice);
 	ends_at = now() + options.seconds;
 	while (!is_time_up()) {
 		for (unsigned i = 0; i < ATTACKS && !is_time_up(); i++)
