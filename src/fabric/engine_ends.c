@@ -310,9 +310,8 @@ static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t num
 		.traffic_class = packet->is_marked ? CE : ECT };
 	struct vb_packet headers = packet_headers(shard, index);
 	shard->responses += vb_packet_row(&headers)->is_response;
-	if (!vb_lane_has_qp(endpoint->engine.lane, headers.dest_qpn))
-		connection_answer(shard, number, headers.dest_qpn);
-	if (shard->is_out_of_memory) {
+	headers.dest_qpn = connection_qpn(shard, number, packet->src, headers.dest_qpn);
+	if (shard->is_out_of_memory || shard->is_out_of_numbers) {
 		packet_put(shard, index);
 		return;
 	}

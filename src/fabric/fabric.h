@@ -124,7 +124,7 @@ enum fabric_end {
 	FABRIC_IDLE,     /* no events are left, and flows are open */
 	FABRIC_STOPPED,  /* on_progress returned false */
 	FABRIC_MEMORY,
-	FABRIC_NUMBERS, /* two endpoints have more connections at a time than there are numbers for their QPs */
+	FABRIC_NUMBERS, /* an endpoint has more connections at a time than there are numbers for their QPs */
 };
 
 /* Counts of a link, for the whole run. */
@@ -215,7 +215,8 @@ struct fabric_result {
 	uint32_t cycle_count;
 	struct fabric_pauses *pauses_told; /* by link and class: those that any packet came by */
 	uint32_t pauses_told_count;
-	vb_time ended_at;  /* in virtual time */
+	uint32_t out_of_numbers; /* FABRIC_NUMBERS: an endpoint that is; else NETWORK_NONE */
+	vb_time ended_at;        /* in virtual time */
 	vb_time last_flow; /* completion time, from 0: when the last of the flows and operations ended that did; or
 			      arrived, of a job that ends by arrival */
 	vb_time *job_ends; /* likewise of each of config->jobs */

@@ -45,7 +45,7 @@ struct sink {
 	struct job_sink calls;
 	struct shard *shard;
 	uint32_t rank;
-	uint8_t job;
+	uint16_t job;
 };
 
 static struct flow_state *add_operation(struct sink *sink, vb_time start, uint64_t tag, uint32_t *number)
@@ -99,7 +99,7 @@ static void take_computation(struct job_sink *calls, vb_time until, uint64_t tag
 	queue(sink->shard->fabric, sink->rank, number, until);
 }
 
-static struct sink sink_of(struct shard *shard, uint32_t rank, uint8_t job)
+static struct sink sink_of(struct shard *shard, uint32_t rank, uint16_t job)
 {
 	return (struct sink){
 		.calls = { .send = take_message, .compute = take_computation }, .shard = shard, .rank = rank, .job = job
@@ -361,7 +361,7 @@ void operations_begin(struct fabric *fabric)
 	for (uint32_t i = 0; i < fabric->rank_count; i++) {
 		struct shard *shard = &fabric->shards[fabric->ranks[i].shard];
 		for (uint32_t k = 0; k < fabric->job_count; k++) {
-			struct sink sink = sink_of(shard, i, (uint8_t)k);
+			struct sink sink = sink_of(shard, i, (uint16_t)k);
 			if (i < fabric->jobs[k]->ranks)
 				fabric->jobs[k]->kind->begin(fabric->jobs[k], i, &sink.calls);
 		}

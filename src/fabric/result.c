@@ -124,6 +124,7 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	}
 	result->links = fabric->counts;
 	fabric->counts = NULL;
+	result->out_of_numbers = NETWORK_NONE;
 	for (uint32_t i = 0; i < fabric->shard_count; i++) {
 		const struct shard *shard = &fabric->shards[i];
 		result->events += shard->event_count;
@@ -139,6 +140,8 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 		result->flows_failed += shard->flows_failed;
 		if (shard->last_flow > result->last_flow)
 			result->last_flow = shard->last_flow;
+		if (shard->is_out_of_numbers && shard->out_of_numbers < result->out_of_numbers)
+			result->out_of_numbers = shard->out_of_numbers;
 		jobs_hash += shard->job_hash;
 	}
 	for (uint32_t i = 0; i < links; i++) {
@@ -189,7 +192,7 @@ const char *fabric_end_text(enum fabric_end end)
 		[FABRIC_IDLE] = "no events are left, and flows are open",
 		[FABRIC_STOPPED] = "interrupted",
 		[FABRIC_MEMORY] = "out of memory",
-		[FABRIC_NUMBERS] = "no number is left for another connection between two endpoints",
+		[FABRIC_NUMBERS] = "an endpoint has no number left for the QP of another connection",
 	};
 	return texts[end];
 }

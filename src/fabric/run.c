@@ -22,7 +22,7 @@
 #define PERIOD     (10 * VB_US) /* of virtual time, after which to check whether to go on */
 #define PROGRESS_S 1.0
 
-enum { MOST_JOBS = 250 };
+enum { MOST_JOBS = UINT16_MAX };
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 

@@ -130,8 +130,8 @@ struct flow_state {
 	uint32_t channel, connection; /* connection: of an engine, from when it begins */
 	uint32_t pieces_left;         /* of an engine: work requests */
 	uint32_t next_turn;           /* of an endpoint without one: turns.h */
-	uint16_t entropy;
-	uint8_t traffic_class, job;
+	uint16_t entropy, job;
+	uint8_t traffic_class;
 	uint8_t doing;                  /* enum flow_doing */
 	bool tells_arrival, is_retired; /* is_retired: closing.h */
 };
@@ -145,10 +145,10 @@ struct engine_end {
 	struct vb_pd *pd;
 	uint32_t open_pieces; /* work requests of its flows, and awaited arrivals */
 	/* Of engine_connections.c. */
-	struct number_map expected; /* connections to it, by the number of the QP */
+	struct number_map expected; /* connections to it, by their source and the responder's number on the wire */
 	struct number_map kept;     /* connections from it that stay open, by peer and channel */
 	struct number_map used;     /* by peer: a bit for each number of a responder that is taken */
-	uint16_t next_number;
+	uint16_t next_number, next_here;
 };
 
 /* ... or no engine: lists of flows that end with FLOW_NONE... */
@@ -215,6 +215,7 @@ struct shard {
 	struct vb_batch *batch;
 	uint32_t at_hand; /* packets of the batch that an endpoint has handed out and that are not taken yet */
 	bool is_out_of_memory, is_out_of_numbers;
+	uint32_t out_of_numbers; /* the endpoint that is */
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost;
 	uint64_t payload_bytes, scale_up_bytes;
 	uint64_t arrived, resent, timeouts; /* of endpoints without engines; a packet counts as arrived once */
@@ -257,6 +258,7 @@ struct fabric {
 	struct pool timers;               /* of engines: of connections that were closed */
 	uint16_t *listed_numbers;         /* of engines: by flow of the list, those of its two QPs */
 	uint32_t *listed_connections;     /* of engines behind sockets: by flow of the list */
+	uint32_t number_sources;          /* of engines: sources that a responder's number tells apart; 0: no jobs */
 	uint8_t generation;               /* of packets that leave now: closing.h */
 	uint32_t first_closing;
 	struct switch_state *switches;

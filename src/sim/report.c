@@ -138,6 +138,9 @@ static void put_end(FILE *out, const struct simulation *simulation)
 	const char *what = simulation->job_count ? "message" : "flow";
 
 	fprintf(out, "\nended: %s", fabric_end_text(result->end));
+	if (result->end == FABRIC_NUMBERS)
+		fprintf(out, ": endpoint %" PRIu32 "; open fewer messages at a time, or use more NICs",
+			result->out_of_numbers);
 	if (result->end != FABRIC_DONE)
 		fprintf(out, ", at %s", value_time_text(result->ended_at, ended, sizeof(ended)));
 	if (result->flows_done)

@@ -322,19 +322,83 @@ static void messages_that_fail__are_told(void **state)
 	}
 }
 
-/* A job may have 32 connections of their own between two endpoints, and no more. */
-static void connections_without_end__end_the_run(void **state)
+/* Beyond 32 between two endpoints the destination numbers them. */
+static void connections_of_a_pair__are_as_many_as_a_job_opens(void **state)
 {
 	static struct stream stream;
 	make_leaves();
-	for (uint32_t at_once = 32; at_once <= 33; at_once++) {
-		stream = make_stream((RANKS - 1) * at_once, (RANKS - 1) * at_once, 1 << 20, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t hash = 0;
+		for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+			stream = make_stream((RANKS - 1) * 500, (RANKS - 1) * 1000, 3000, 0);
+			struct job *const jobs[] = { &stream.job };
+			struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+			config.threads = threads;
+			config.receive_buffer = i * 4194304;
+			run(&config, &result);
+			assert_int_equal(result.end, FABRIC_DONE);
+			assert_int_equal(result.flows_done, (RANKS - 1) * 1000 * RANKS);
+			assert_int_equal(result.flows_failed, 0);
+			assert_true(hash == 0 || result.hash == hash);
+			hash = result.hash;
+			fabric_result_free(&result);
+		}
+	}
+}
+
+/* What is over gives its number back, behind sockets too. */
+static void numbers__are_used_again(void **state)
+{
+	static struct stream stream;
+	make_leaves();
+	for (unsigned i = 0; i < 2; i++) {
+		stream = make_stream(20, 10000, 100, 0);
+		struct job *const jobs[] = { &stream.job };
+		struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+		config.receive_buffer = i * 4194304;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_equal(result.flows_failed, 0);
+		fabric_result_free(&result);
+	}
+}
+
+/* An endpoint has 8,192 numbers for its requesters. */
+static void connections_without_end__end_the_run(void **state)
+{
+	enum { REQUESTERS = 8192 };
+	static struct stream stream;
+	make_leaves();
+	for (uint32_t at_once = REQUESTERS; at_once <= REQUESTERS + 1; at_once++) {
+		stream = make_stream(at_once, at_once, 1000, 0);
 		struct job *const jobs[] = { &stream.job };
 		const struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
 		run(&config, &result);
-		assert_int_equal(result.end, at_once == 32 ? FABRIC_DONE : FABRIC_NUMBERS);
+		assert_int_equal(result.end, at_once == REQUESTERS ? FABRIC_DONE : FABRIC_NUMBERS);
+		assert_true(
+			at_once == REQUESTERS ? result.out_of_numbers == NETWORK_NONE : result.out_of_numbers < RANKS);
 		fabric_result_free(&result);
 	}
+}
+
+/* More than a byte counts. */
+static void jobs__are_as_many_as_a_scenario_has(void **state)
+{
+	enum { JOBS = 600 };
+	static struct stream streams[JOBS];
+	struct job *jobs[JOBS];
+	make_leaves();
+	for (uint32_t i = 0; i < JOBS; i++) {
+		streams[i] = make_stream(1, 2, 3000, 1);
+		jobs[i] = &streams[i].job;
+	}
+	const struct fabric_config config = config_of(FABRIC_ENGINE, jobs, JOBS);
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	for (uint32_t i = 0; i < JOBS; i++)
+		for (uint32_t rank = 0; rank < RANKS; rank++)
+			assert_int_equal(streams[i].ended[rank], 2);
+	fabric_result_free(&result);
 }
 
 int main(void)
@@ -347,7 +411,10 @@ int main(void)
 		cmocka_unit_test_teardown(messages_of_a_channel__arrive_in_order, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
 		cmocka_unit_test_teardown(messages_that_fail__are_told, teardown),
+		cmocka_unit_test_teardown(connections_of_a_pair__are_as_many_as_a_job_opens, teardown),
+		cmocka_unit_test_teardown(numbers__are_used_again, teardown),
 		cmocka_unit_test_teardown(connections_without_end__end_the_run, teardown),
+		cmocka_unit_test_teardown(jobs__are_as_many_as_a_scenario_has, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
