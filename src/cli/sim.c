@@ -15,16 +15,16 @@ const char vb_sim_help[] =
 	"       verbena sim --collective KIND [--sizes A..B] [OPTIONS] FILE.yaml\n"
 	"       verbena sim --loggops L=2500,o=1500,g=1000,G=6,O=0,S=65535 --job FILE [--json]\n"
 	"       verbena sim --job FILE [OPTIONS] FILE.yaml\n"
-	"       verbena sim --keys | --gpus | --collectives\n"
+	"       verbena sim --keys | --gpus | --models | --collectives\n"
 	"\n"
 	"Simulates a network with Verbena's own engine in each of its endpoints, in\n"
 	"virtual time, and reports how long each transfer took and why. The same file and\n"
 	"seed give the same result on every machine, with any number of threads.\n"
 	"\n"
 	"  --keys            every key of a scenario, with units and defaults\n"
-	"  --gpus, --collectives\n"
-	"                    the GPUs that hosts may have, with the source of each number; the\n"
-	"                    collectives and their algorithms\n"
+	"  --gpus, --models, --collectives\n"
+	"                    the GPUs that hosts may have and the models that steps may train,\n"
+	"                    with the source of each number; collectives and their algorithms\n"
 	"  --set KEY=VALUE   replace a value of the file, as --set transport.mtu=1024;\n"
 	"                    as often as wanted\n"
 	"  --seed N, --threads N, --cc NAME\n"
@@ -86,6 +86,7 @@ enum {
 	OPTION_DRY_RUN,
 	OPTION_NO_ALONE,
 	OPTION_GPUS,
+	OPTION_MODELS,
 	OPTION_COLLECTIVES,
 	OPTION_COLLECTIVE,
 	OPTION_SIZES,
@@ -114,6 +115,7 @@ static const struct option long_options[] = {
 	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
 	{ "no-alone", no_argument, NULL, OPTION_NO_ALONE },
 	{ "gpus", no_argument, NULL, OPTION_GPUS },
+	{ "models", no_argument, NULL, OPTION_MODELS },
 	{ "collectives", no_argument, NULL, OPTION_COLLECTIVES },
 	{ "collective", required_argument, NULL, OPTION_COLLECTIVE },
 	{ "sizes", required_argument, NULL, OPTION_SIZES },
@@ -196,6 +198,9 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 		return VB_EXIT_OK;
 	case OPTION_GPUS:
 		parsed->list = sim_print_gpus;
+		return VB_EXIT_OK;
+	case OPTION_MODELS:
+		parsed->list = sim_print_models;
 		return VB_EXIT_OK;
 	case OPTION_COLLECTIVES:
 		parsed->list = sim_print_collectives;

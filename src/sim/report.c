@@ -36,23 +36,30 @@ double report_payload_gb_per_cpu_s(const struct fabric_result *result)
 	return result->cpu_s > 0 ? (double)result->payload_bytes / 1e9 / result->cpu_s : 0;
 }
 
-void report_head(FILE *out, const struct simulation *simulation)
+void report_network(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
-	char rate[32], bytes[32];
-	const struct traffic traffic = traffic_of(simulation);
-	const char *what = simulation->job_count ? "message" : "flow";
+	const struct network *network = &simulation->network;
+	char rate[32];
 
 	if (*scenario->name)
 		fprintf(out, "%s\n", scenario->name);
-	fprintf(out,
-		"%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %.0f %s%s, %s; MTU %" PRIu32
-		", cc %s%s%s, seed %" PRIu64 "\n",
-		*scenario->topology_file ? "network" : scenario->topology.kind, simulation->network.endpoint_count,
-		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate,
-			sizeof(rate)),
-		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es", traffic.messages,
-		what, traffic.messages == 1 ? "" : "s", value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)),
+	fprintf(out, "%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s",
+		*scenario->topology_file ? "network" : scenario->topology.kind, network->endpoint_count,
+		value_rate_text(network->links[network->endpoints[0].link].bits_per_second, rate, sizeof(rate)),
+		network->switch_count, network->switch_count == 1 ? "" : "es");
+}
+
+void report_head(FILE *out, const struct simulation *simulation)
+{
+	const struct scenario *scenario = simulation->scenario;
+	char bytes[32];
+	const struct traffic traffic = traffic_of(simulation);
+	const char *what = simulation->job_count ? "message" : "flow";
+
+	report_network(out, simulation);
+	fprintf(out, "; %.0f %s%s, %s; MTU %" PRIu32 ", cc %s%s%s, seed %" PRIu64 "\n", traffic.messages, what,
+		traffic.messages == 1 ? "" : "s", value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)),
 		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "",
 		scenario->variant, scenario->seed);
 	for (unsigned i = 0; i < simulation->label_count; i++)

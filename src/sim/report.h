@@ -8,6 +8,8 @@
 #include "sim/summary.h"
 
 /* What is run. */
+/* The name and the network: a line that has not ended. */
+void report_network(FILE *out, const struct simulation *simulation);
 void report_head(FILE *out, const struct simulation *simulation);
 void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary);
 /* One object, without a newline; indent: the beginning of its lines; explanation: NULL if none was asked for. */

@@ -427,3 +427,8 @@ int scenario_read_file(struct document *document, const char *path, struct docum
 	fclose(file);
 	return rc;
 }
+
+bool scenario_has_step(const struct scenario *scenario, uint32_t workload)
+{
+	return strcmp(scenario->workloads[workload].workload.kind, "step") == 0;
+}

@@ -2,6 +2,7 @@
 #include "sim/sim.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim/capture.h"
@@ -11,6 +12,7 @@
 #include "sim/loggops_run.h"
 #include "sim/report.h"
 #include "sim/session.h"
+#include "sim/step_run.h"
 
 void sim_print_gpus(void)
 {
@@ -38,6 +40,17 @@ void sim_print_collectives(void)
 				is->is_by_powers_of_2 ? " (2, 4, 8, ... ranks)" : "");
 		putchar('\n');
 	}
+}
+
+void sim_print_models(void)
+{
+	const struct model *model;
+
+	printf("# workload.*.model: parameters, those that a token meets, tokens of a sequence; where the shape is "
+	       "from\n");
+	for (uint32_t i = 0; (model = model_of(i)); i++)
+		printf("%-16s %13" PRIu64 " %13" PRIu64 " %6" PRIu32 "  %s\n", model->name, model_parameters(model),
+			model_active_parameters(model), model->sequence, model->source);
 }
 
 void sim_print_keys(void)
@@ -131,6 +144,11 @@ static int run_one(const struct sim_options *options)
 	for (unsigned i = 0; !status && i < session.simulation.warnings.count; i++)
 		fprintf(stderr, "verbena sim: warning: %s\n", session.simulation.warnings.texts[i]);
 
+	if (!status && session.simulation.step_count) {
+		status = step_run_all(&session, options);
+		session_close(&session);
+		return status;
+	}
 	if (!status && options->is_dry) {
 		tell_plan(&session);
 		session_close(&session);

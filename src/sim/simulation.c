@@ -210,7 +210,9 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 		const struct scenario_workload *given = &scenario->workloads[i];
 		struct workload workload = simulation_workload(simulation, i);
 		struct collective collective;
-		if (*given->file)
+		if (scenario_has_step(scenario, i))
+			simulation->step_count++;
+		else if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
 		else if (workload_collective(&workload, simulation_ranks(simulation), &collective))
 			rc = add_collective(simulation, i, &collective, why, size);
@@ -287,7 +289,11 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 	int rc = check_flow_memory(simulation, why, size);
 	if (!rc)
 		rc = add_workloads(simulation, why, size);
-	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0) {
+	if (!rc && simulation->step_count && simulation->step_count < simulation->scenario->workload_count) {
+		snprintf(why, size, "workload: steps of training run by formula, and nothing else does");
+		rc = -EINVAL;
+	}
+	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {
 		snprintf(why, size, "nothing is sent: the scenario needs a workload, or --flows, or --job");
 		rc = -EINVAL;
 	}

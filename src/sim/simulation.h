@@ -31,6 +31,7 @@ struct simulation {
 	bool tries_alone;      /* the caller's */
 	vb_time *alone;        /* by workload: how long it takes without the others; NULL: it was not tried */
 	uint32_t job_count;
+	uint32_t step_count; /* workloads that are steps of training (step.h); the simulation has nothing else then */
 	uint32_t *captured;
 	uint32_t captured_count;
 	struct vb_cc_config cc;

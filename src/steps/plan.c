@@ -117,6 +117,15 @@ uint32_t plan_ranks(const struct step_plan *plan)
 	return plan->tp * plan->cp * plan->pp * plan->dp;
 }
 
+uint32_t plan_rank(const struct step_plan *plan, uint32_t place, uint32_t stage)
+{
+	const uint32_t replica = plan->tp * plan->cp;
+	assert(place < replica * plan->dp && stage < plan->pp);
+	if (plan->order == ORDER_TP_CP_DP_PP)
+		return stage * replica * plan->dp + place;
+	return (place / replica * plan->pp + stage) * replica + place % replica;
+}
+
 uint32_t plan_micro_batches(const struct step_plan *plan)
 {
 	return plan->batch / plan->micro_batch / plan->dp;

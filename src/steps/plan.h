@@ -13,6 +13,8 @@ enum step_schedule { SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SCHEDULE_ZERO_BUBBLE }
 enum step_dispatcher { DISPATCH_ALL_TO_ALL, DISPATCH_ALL_GATHER };
 enum step_context { CONTEXT_ALL_GATHER, CONTEXT_RING };
 
+enum step_order { ORDER_TP_CP_DP_PP, ORDER_TP_CP_PP_DP }; /* of ranks: the first is that of neighbours */
+
 struct step_plan {
 	struct model model;
 	uint32_t tp, cp, pp, dp, ep;
@@ -22,7 +24,7 @@ struct step_plan {
 	bool ends_count_as_layers; /* embedding and output take the place of a layer: Llama 3's 126 = 16 x 8 - 2 */
 	uint8_t zero;              /* 0 to 3 */
 	uint8_t gradient_bytes;    /* of a parameter: 4 or 2 */
-	uint8_t recompute, schedule, dispatcher, context; /* of the enums above */
+	uint8_t recompute, schedule, dispatcher, context, order; /* of the enums above */
 	uint64_t bucket;          /* parameters whose gradients are sent together; 0: Megatron's default */
 	bool overlaps_gradients;  /* with the backward passes of the last micro-batch */
 	bool overlaps_parameters; /* ZeRO-1: their gathering, with the forward passes of the first micro-batch */
@@ -43,6 +45,8 @@ struct plan_layers {
 	uint32_t first, count;
 };
 struct plan_layers plan_layers(const struct step_plan *plan, uint32_t part);
+/* The number of the rank that has this place among those of its stage (tp, then cp, then dp). */
+uint32_t plan_rank(const struct step_plan *plan, uint32_t place, uint32_t stage);
 uint32_t plan_expert_replicas(const struct step_plan *plan); /* ranks that have the same experts */
 
 /* Parameters that a rank of a stage has: those that all replicas have, and experts. */

@@ -102,10 +102,64 @@ workload:
         for example in examples:
             with self.subTest(example.name):
                 result = self.json(example, *self.settings(example.stem), status=STATUS.get(example.stem, 0))
+                if "steps" in result:
+                    self.assert_steps_are_whole(result)
+                    continue
                 self.assertEqual((result["end"], result["flows_failed"]), ("done", 0))
                 self.assertEqual(result["flows_done"], result["operations"])
                 self.assertTrue(result["name"])
                 self.assert_was_foreseen(result)
+
+    def assert_steps_are_whole(self, result):
+        """What is told of a step sums up to it, and no network gains more than what is exposed."""
+        self.assertEqual((result["end"], result["jct_ps"]), ("done", max(of["step"]["time_ps"] for of in result["steps"])))
+        for of in result["steps"]:
+            step, exposed = of["step"], sum(of["step"]["exposed_ps"].values())
+            self.assertAlmostEqual((step["compute_ps"] + exposed + step["bubble_ps"]) / step["time_ps"], 1, delta=1e-9)
+            self.assertLessEqual(of["network_bound"], exposed / step["time_ps"] + 1e-5)
+            self.assertAlmostEqual(of["gpu_idle_share"], 1 - step["compute_ps"] / step["time_ps"], delta=1e-5)
+            self.assertEqual(of["ranks"], of["tp"] * of["cp"] * of["pp"] * of["dp"])
+
+    def test_step__is_told_and_refused(self):
+        step = self.root / "examples/llama3-70b-1024.yaml"
+
+        def of(*settings, status=0):
+            return self.sim(step, *[word for setting in settings for word in ("--set", setting)], status=status)
+
+        told = self.json(step)["steps"][0]
+        self.assertEqual((told["parameters"], told["ranks"], told["micro_batches"]), (70553706496, 1024, 8))
+        self.assertAlmostEqual(told["memory_bytes"]["sum"] / 75.8e9, 1, delta=0.002)
+        self.assertIn("no network between hosts gains more than 11.75%", of().stdout)
+        self.assertIn("1000 steps take 2.5 hours", of("workload.steps=1000").stdout)
+        # A faster network comes to what the bound says, and no further.
+        slow, bound = told["step"]["time_ps"], told["network_bound"]
+        fast = self.json(step, "--set", "network.host-rate=100T", "--set", "network.host-delay=0")["steps"][0]["step"]["time_ps"]
+        self.assertAlmostEqual(1 - fast / slow, bound, delta=0.001)
+        self.assertLessEqual(1 - fast / slow, bound)
+        for settings, says in ((["workload.zero=0"], "it needs 180.8 GB of a GPU's 80"), (["workload.tp=3"], "tp 3 does not divide"),
+                               (["workload.model=gpt"], "there is no gpt; there are llama3-8b"),
+                               (["workload.gpu=H1"], "there is no H1"), (["workload.dp=4096", "workload.batch=4096"], "the network 1024"),
+                               (["run.mode=packets"], "--set run.mode=formula"), (["workload.dp=0", "workload.pp=256"], "8 x 1 x 256, and the network has 1024 ranks")):
+            self.assertIn(says, of(*settings, status=2).stderr)
+        self.assertIn("memory  180.8 GB", self.sim("--dry-run", step, "--set", "workload.zero=0").stdout)
+        self.assertIn("memory  180.8 GB", of("workload.zero=0", "workload.memory=unchecked").stdout)
+        self.assertIn("takes no --csv", self.sim(step, "--csv", "s.csv", status=2).stderr)
+        self.assertIn("no packets to tell of", self.sim("--compare", step, "workload.zero=1,2", status=2).stderr)
+        own = self.root / "examples/own-model-64.yaml"
+        h, layers, words, ffn, experts = 2048, 24, 64000, 4096, 16
+        layer = 2 * h + 2 * h * h + 2 * h * 4 * 128 + h * experts
+        self.assertEqual(self.json(own)["steps"][0]["parameters"], 2 * words * h + h + layers * (layer + experts * 3 * h * ffn))
+        self.assertIn("how many of its experts", self.sim(step, "--set", "workload.experts=4", status=2).stderr)
+        self.assertIn("llama3-405b", self.sim("--models").stdout)
+
+    def test_steps__may_be_several(self):
+        step = (self.root / "examples/llama3-70b-1024.yaml").read_text()
+        both = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: step, model: gpt-13b, tp: 8, mfu: 50%}\n"))
+        result = self.json(both)
+        self.assertEqual([of["model"] for of in result["steps"]], ["gpt-13b", "llama3-70b"])
+        self.assert_steps_are_whole(result)
+        mixed = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: allreduce, bytes: 1MB}\n"))
+        self.assertIn("nothing else does", self.sim(mixed, status=2).stderr)
 
     def assert_was_foreseen(self, result):
         """Within a factor of 2: packet-hops, though not how many packets are sent again, and memory, but for a sanitizer's."""
