@@ -9,6 +9,7 @@
 #include "sim/job.h"
 #include "sim/link_name.h"
 #include "sim/report.h"
+#include "sim/step_report.h"
 
 /* The fields of the current object. */
 struct object {
@@ -233,6 +234,20 @@ static void put_counts(struct object *object, const struct fabric_result *result
 	integer(object, "pauses", result->pauses);
 }
 
+static void put_step(struct object *object, const struct simulation *simulation)
+{
+	struct step step;
+	char why[400];
+
+	if (step_open(simulation, 0, &step, why, sizeof(why)) || step_find_network(simulation, &step) ||
+		step_take_times(simulation, &step))
+		return;
+	field(object, "steps");
+	fputc('[', object->out);
+	step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps);
+	fputc(']', object->out);
+}
+
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
 	const struct explanation *explanation, const char *indent, bool with_flows)
 {
@@ -283,6 +298,8 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 		put_jobs(&object, simulation);
 	if (simulation->has_graph)
 		graph_report_json(out, simulation, indent);
+	if (simulation->step_count && step_has_ended(simulation))
+		put_step(&object, simulation);
 	if (with_flows)
 		put_flows(&object, simulation);
 	fprintf(out, "\n%s}", indent);

@@ -94,7 +94,7 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 		return status;
 	if (options->collective.kind)
 		put_collective(session->scenario, &options->collective);
-	const struct simulation_files files = { options->flows, options->job, options->groups };
+	const struct simulation_files files = { options->flows, options->job, options->groups, options->is_dry };
 	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
 		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
@@ -118,7 +118,7 @@ int session_run(struct session *session, const struct sim_options *options)
 	struct fabric_config *config = &session->simulation.config;
 	char why[400] = "", said[300];
 
-	if (session->simulation.step_count)
+	if (session->simulation.step_count && !session->simulation.has_graph)
 		return fail("workload", -EINVAL, "a step of training has no packets to tell of");
 	session->progress = (struct progress){ .every_s = options->progress_s,
 		.is_terminal = options->is_terminal,

@@ -125,7 +125,9 @@ static int tell(const struct session *session, const struct sim_options *options
 		report_text(stdout, &session->simulation, &session->summary);
 		if (session->simulation.has_graph &&
 			graph_report_text(stdout, &session->simulation, options->explains_job))
-			return complain(options->job, -ENOMEM);
+			return complain("the job", -ENOMEM);
+		if (session->simulation.step_count && step_tell_run(&session->simulation))
+			return complain("the step", -ENOMEM);
 		if (options->explains_pfc)
 			explanation_print(stdout, &session->explanation, &session->simulation);
 	}
@@ -144,7 +146,7 @@ static int run_one(const struct sim_options *options)
 	for (unsigned i = 0; !status && i < session.simulation.warnings.count; i++)
 		fprintf(stderr, "verbena sim: warning: %s\n", session.simulation.warnings.texts[i]);
 
-	if (!status && session.simulation.step_count) {
+	if (!status && session.simulation.step_count && !session.simulation.has_graph) {
 		status = step_run_all(&session, options);
 		session_close(&session);
 		return status;

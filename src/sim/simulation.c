@@ -16,6 +16,7 @@
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
+#include "sim/step.h"
 
 /* Puts the subject in front of another room's error text. */
 __attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, const char *format, ...)
@@ -245,6 +246,23 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 	return estimate_check(simulation, &estimate, memory_limit(""), why, size);
 }
 
+static int open_graph(struct simulation *simulation)
+{
+	int rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph);
+
+	if (rc)
+		return rc;
+	simulation->has_graph = true;
+	free(simulation->jobs);
+	free(simulation->collectives); /* there are none */
+	simulation->collectives = NULL;
+	simulation->jobs = calloc(1, sizeof(struct job *));
+	if (!simulation->jobs)
+		return -ENOMEM;
+	simulation->jobs[simulation->job_count++] = &simulation->graph_job.job;
+	return 0;
+}
+
 static int read_job(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
 	const uint32_t ranks = simulation_ranks(simulation);
@@ -261,15 +279,18 @@ static int read_job(struct simulation *simulation, const struct simulation_files
 	if (simulation->job_file.graph.ranks < ranks)
 		job_file_note(&simulation->job_file, "%" PRIu32 " ranks take the first of the network's %" PRIu32,
 			simulation->job_file.graph.ranks, ranks);
-	rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph);
-	if (rc)
-		return rc;
-	simulation->has_graph = true;
-	simulation->jobs = calloc(1, sizeof(struct job *));
-	if (!simulation->jobs)
-		return -ENOMEM;
-	simulation->jobs[simulation->job_count++] = &simulation->graph_job.job;
-	return 0;
+	return open_graph(simulation);
+}
+
+/* A scenario has one, or several that do not run by packets. */
+static int add_step(struct simulation *simulation, char *why, size_t size)
+{
+	if (simulation->step_count > 1) {
+		snprintf(why, size, "workload: by packets one step runs at a time; run.mode: formula takes several");
+		return -EINVAL;
+	}
+	int rc = step_make_graph(simulation, 0, why, size);
+	return rc == -EINVAL ? prefix(why, size, "workload.0") : rc ? rc : open_graph(simulation);
 }
 
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
@@ -290,9 +311,11 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 	if (!rc)
 		rc = add_workloads(simulation, why, size);
 	if (!rc && simulation->step_count && simulation->step_count < simulation->scenario->workload_count) {
-		snprintf(why, size, "workload: steps of training run by formula, and nothing else does");
+		snprintf(why, size, "workload: nothing else runs beside steps of training");
 		rc = -EINVAL;
 	}
+	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
+		return add_step(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {
 		snprintf(why, size, "nothing is sent: the scenario needs a workload, or --flows, or --job");
 		rc = -EINVAL;

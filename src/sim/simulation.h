@@ -31,7 +31,8 @@ struct simulation {
 	bool tries_alone;      /* the caller's */
 	vb_time *alone;        /* by workload: how long it takes without the others; NULL: it was not tried */
 	uint32_t job_count;
-	uint32_t step_count; /* workloads that are steps of training (step.h); the simulation has nothing else then */
+	uint32_t step_count; /* workloads that are steps of training (step.h), and nothing else is; by packets they are
+				a graph */
 	uint32_t *captured;
 	uint32_t captured_count;
 	struct vb_cc_config cc;
@@ -51,7 +52,8 @@ struct simulation {
 /* Files that replace the scenario's workloads; each may be NULL. */
 struct simulation_files {
 	const char *flows, *job;
-	const char *groups; /* of the job's ranks */
+	const char *groups;  /* of the job's ranks */
+	bool are_for_a_plan; /* nothing will run: steps of training are not made into operations */
 };
 
 /* Prepares network, flows and transport. files: NULL is none. -EINVAL and why,

@@ -7,8 +7,10 @@
 #include <string.h>
 #include "net/why.h"
 #include "sim/ideal.h"
+#include "sim/memory_limit.h"
 
-#define GB 1e9
+#define GB         1e9
+#define GRAPH_MOST (1u << 28) /* operations that a graph can have */
 
 /* ---- The plan ---------------------------------------------------------------------------------------------------- */
 
@@ -109,12 +111,12 @@ static uint32_t member_of(const struct step_plan *plan, enum step_dimension dime
 static double nic_bytes_a_second(const struct simulation *simulation)
 {
 	const struct network *network = &simulation->network;
-	const struct fabric_config *config = &simulation->config;
-	const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
+	const struct scenario *scenario = simulation->scenario;
+	const double overhead = scenario->data_overhead ? scenario->data_overhead : FABRIC_ROCE_OVERHEAD;
 	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
 	const double share = simulation->hosts.gpus ? (double)simulation->hosts.nics / simulation->hosts.gpus : 1;
 
-	return bits / 8 * config->mtu / (config->mtu + overhead) * share;
+	return bits / 8 * scenario->mtu / (scenario->mtu + overhead) * share;
 }
 
 /* Members on one host use the NICs of all: a ring for each. Of an all-to-all only what leaves the host needs NICs. */
@@ -147,7 +149,7 @@ static struct formula_way way_of(const struct simulation *simulation, const stru
 	return way;
 }
 
-static int find_ways(const struct simulation *simulation, struct step *step)
+int step_find_network(const struct simulation *simulation, struct step *step)
 {
 	struct routes *routes = routes_make(&simulation->network);
 
@@ -181,7 +183,7 @@ int step_open(const struct simulation *simulation, uint32_t workload, struct ste
 	if (rc)
 		return rc;
 	step->memory = plan_memory(&step->plan);
-	return find_ways(simulation, step);
+	return 0;
 }
 
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size)
@@ -206,4 +208,46 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 int step_run(struct step *step)
 {
 	return formula_run(&step->plan, &step->network, &step->times);
+}
+
+/* ---- By packets -------------------------------------------------------------------------------------------------- */
+
+static int check_operations(const struct step *step, char *why, size_t size)
+{
+	const uint64_t limit = memory_limit("");
+	uint64_t operations, bytes;
+	int rc = step_graph_size(&step->plan, &operations, &bytes);
+
+	if (rc || (bytes <= limit && operations < GRAPH_MOST))
+		return rc;
+	return why_not(why, (unsigned)size,
+		"by packets it is %.3g M operations, which need %.1f GB of memory: run.mode: formula, or fewer ranks, "
+		"layers "
+		"or micro-batches",
+		(double)operations / 1e6, (double)bytes / GB);
+}
+
+int step_make_graph(struct simulation *simulation, uint32_t workload, char *why, size_t size)
+{
+	struct step step;
+	int rc = step_open(simulation, workload, &step, why, size);
+
+	if (!rc)
+		rc = step_check_memory(simulation, &step, why, size);
+	if (!rc)
+		rc = check_operations(&step, why, size);
+	return rc ? rc : step_graph_make(&step.plan, &simulation->job_file, why, (unsigned)size);
+}
+
+bool step_has_ended(const struct simulation *simulation)
+{
+	uint32_t count;
+
+	return simulation->result.end == FABRIC_DONE &&
+	       graph_job_unfinished(&simulation->graph_job, &count) == GRAPH_NONE;
+}
+
+int step_take_times(const struct simulation *simulation, struct step *step)
+{
+	return step_graph_account(&step->plan, &simulation->graph_job, &step->times);
 }

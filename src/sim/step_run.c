@@ -15,7 +15,7 @@ static int refuse(const struct sim_options *options, uint32_t workload, int erro
 	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
 }
 
-static int check_options(const struct session *session, const struct sim_options *options)
+static int check_options(const struct sim_options *options)
 {
 	const bool is_told_by_packets =
 		options->csv || options->pcap || options->trace || options->explains_pfc || options->explains_job;
@@ -24,12 +24,7 @@ static int check_options(const struct session *session, const struct sim_options
 		fprintf(stderr, "verbena sim: a step by formula takes no --csv, --pcap, --trace or --explain\n");
 		return SIM_EXIT_USAGE;
 	}
-	if (session->scenario->mode == MODE_FORMULA || options->is_dry)
-		return SIM_EXIT_OK;
-	fprintf(stderr,
-		"verbena sim: %s: steps of training do not run by packets yet: --set run.mode=formula, or --dry-run\n",
-		options->arguments[0]);
-	return SIM_EXIT_USAGE;
+	return SIM_EXIT_OK;
 }
 
 /* FNV-1a, of all that was told. */
@@ -54,7 +49,7 @@ static void put_text(const struct step *step, uint32_t steps, bool is_dry)
 	putchar('\n');
 	step_report_plan(stdout, step);
 	if (!is_dry)
-		step_report_times(stdout, step, steps);
+		step_report_times(stdout, step, "by formula: without contention", steps);
 }
 
 static void put_head(const struct session *session, bool is_json)
@@ -86,6 +81,8 @@ static int run_step(
 	char why[400] = "";
 	int rc = step_open(&session->simulation, workload, step, why, sizeof(why));
 
+	if (!rc)
+		rc = step_find_network(&session->simulation, step);
 	if (!rc && !options->is_dry)
 		rc = step_check_memory(&session->simulation, step, why, sizeof(why));
 	if (!rc && !options->is_dry)
@@ -98,7 +95,7 @@ int step_run_all(const struct session *session, const struct sim_options *option
 	struct step step;
 	uint64_t hash = 0xcbf29ce484222325u;
 	vb_time longest = 0;
-	int status = check_options(session, options);
+	int status = check_options(options);
 
 	for (uint32_t i = 0; !status && i < session->scenario->workload_count; i++) {
 		const uint32_t steps = session->scenario->workloads[i].step.steps;
@@ -109,7 +106,7 @@ int step_run_all(const struct session *session, const struct sim_options *option
 			put_head(session, options->is_json);
 		if (options->is_json) {
 			fputs(i ? ",\n  " : "\n  ", stdout);
-			step_report_json(stdout, &step, steps, !options->is_dry);
+			step_report_json(stdout, &step, options->is_dry ? NULL : "formula", steps);
 		} else {
 			put_text(&step, steps, options->is_dry);
 		}
@@ -119,4 +116,24 @@ int step_run_all(const struct session *session, const struct sim_options *option
 	if (!status)
 		put_end(options, hash, longest);
 	return status;
+}
+
+int step_tell_run(const struct simulation *simulation)
+{
+	struct step step;
+	char why[400];
+
+	if (!step_has_ended(simulation))
+		return 0;
+	int rc = step_open(simulation, 0, &step, why, sizeof(why));
+	if (!rc)
+		rc = step_find_network(simulation, &step);
+	if (!rc)
+		rc = step_take_times(simulation, &step);
+	if (rc)
+		return rc;
+	putchar('\n');
+	step_report_plan(stdout, &step);
+	step_report_times(stdout, &step, "by packets", simulation->scenario->workloads[0].step.steps);
+	return 0;
 }

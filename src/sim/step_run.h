@@ -4,7 +4,9 @@
 
 #include "sim/session.h"
 
-/* An exit status. A dry run tells the plans alone. */
+/* By formula, or nothing but the plans of a dry run. An exit status. */
 int step_run_all(const struct session *session, const struct sim_options *options);
+/* After a run by packets: what the step went to, behind what is told of every run. -ENOMEM. */
+int step_tell_run(const struct simulation *simulation);
 
 #endif

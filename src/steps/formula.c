@@ -2,7 +2,6 @@
 #include "steps/formula.h"
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/invariant.h"
 #include "net/collectives.h"
 
@@ -30,22 +29,15 @@ struct going {
 
 /* ---- Times ------------------------------------------------------------------------------------------------------- */
 
-static double law_of(const struct formula_way *way, const struct collective *of)
+static double collective_time(const struct going *going, const struct step_operation *operation)
 {
-	const struct collective_law law = collective_law(of);
+	const struct formula_way *way = &going->network->ways[operation->dimension];
+	const struct collective of = { .kind = operation->collective,
+		.algorithm = program_algorithm(operation),
+		.ranks = program_members(going->plan, operation->dimension),
+		.bytes = operation->bytes };
+	const struct collective_law law = collective_law(&of);
 	return law.alphas * way->alpha + law.bytes / way->bytes_a_second * (double)VB_S;
-}
-
-/* The faster of a ring and, of an allreduce, a double tree. */
-double formula_collective(const struct formula_way *way, const char *kind, uint32_t members, uint64_t bytes)
-{
-	struct collective of = { .kind = kind, .ranks = members, .bytes = bytes };
-	const double first = law_of(way, &of);
-	if (strcmp(kind, "allreduce") != 0)
-		return first;
-	of.algorithm = "double-tree";
-	const double tree = law_of(way, &of);
-	return tree < first ? tree : first;
 }
 
 /* Of a message: until its sender is free, and until it is there. */
@@ -61,9 +53,7 @@ static vb_time duration(const struct going *going, const struct step_operation *
 	case STEP_COMPUTE:
 		return operation->time;
 	case STEP_COLLECTIVE:
-		return (vb_time)(formula_collective(&going->network->ways[operation->dimension], operation->collective,
-					 program_members(going->plan, operation->dimension), operation->bytes) +
-				 0.5);
+		return (vb_time)(collective_time(going, operation) + 0.5);
 	case STEP_SEND:
 		return sending(going, operation);
 	default:
@@ -177,98 +167,17 @@ static bool go_on(struct going *going, struct stage *stage)
 
 /* ---- What was exposed -------------------------------------------------------------------------------------------- */
 
-/* The operation that ended last of those that this one waited for; STEP_NONE: there is none. */
-static uint32_t let_begin(const struct stage *stage, uint32_t number, const uint32_t *before_on_stream)
-{
-	const struct step_operation *operation = &stage->program.operations[number];
-	const uint32_t needs[] = { before_on_stream[number], operation->waits[0], operation->waits[1] };
-	uint32_t last = STEP_NONE;
-	for (unsigned i = 0; i < 3; i++)
-		if (needs[i] != STEP_NONE && (last == STEP_NONE || stage->end[needs[i]] > stage->end[last]))
-			last = needs[i];
-	return last;
-}
-
-static vb_time part_of(vb_time from, vb_time to, vb_time least)
-{
-	if (from < least)
-		from = least;
-	return to > from ? to - from : 0;
-}
-
-/* The time from `since` to `until`, in which the rank did not compute: by what it waited for, from the end on. */
-static void account(const struct going *going, const struct stage *stage, const uint32_t *before, uint32_t number,
-	vb_time since, vb_time until, struct step_times *times)
-{
-	while (number != STEP_NONE && until > since) {
-		const struct step_operation *operation = &stage->program.operations[number];
-		const vb_time begin = stage->begin[number],
-			      end = stage->end[number] < until ? stage->end[number] : until;
-		times->bubble += (double)part_of(end, until, since); /* others came later */
-		if (operation->kind == STEP_COMPUTE)
-			return;
-		if (operation->kind == STEP_RECEIVE) {
-			const vb_time left = going->left[operation->tag];
-			times->exposed[STEP_PP] += (double)part_of(left, end, since);
-			until = left < end ? left : end;
-		} else {
-			times->exposed[operation->dimension] += (double)part_of(begin, end, since);
-			until = begin < end ? begin : end;
-		}
-		number = let_begin(stage, number, before);
-	}
-	times->bubble += (double)part_of(since, until, since);
-}
-
-static double sent(const struct going *going, const struct step_operation *operation)
-{
-	const uint32_t members = program_members(going->plan, operation->dimension);
-	struct collective of = { .kind = operation->collective, .ranks = members, .bytes = operation->bytes };
-	return operation->kind == STEP_SEND         ? (double)operation->bytes
-	       : operation->kind == STEP_COLLECTIVE ? collective_law(&of).bytes
-						    : 0;
-}
-
 static int account_stage(const struct going *going, const struct stage *stage, struct step_times *times)
 {
-	const struct step_program *program = &stage->program;
-	uint32_t last[STEP_STREAMS], ended_last = STEP_NONE;
-	uint32_t *before = malloc((program->count + 1) * sizeof(*before));
-	vb_time computed = 0;
-	if (!before)
+	vb_time *left = malloc((stage->program.count + 1) * sizeof(*left));
+	if (!left)
 		return -ENOMEM;
-	for (unsigned i = 0; i < STEP_STREAMS; i++)
-		last[i] = STEP_NONE;
-	for (uint32_t i = 0; i < program->count; i++) {
-		const struct step_operation *operation = &program->operations[i];
-		before[i] = last[operation->stream];
-		last[operation->stream] = i;
-		times->bytes[operation->dimension] += sent(going, operation);
-		if (ended_last == STEP_NONE || stage->end[i] > stage->end[ended_last])
-			ended_last = i;
-		if (operation->kind != STEP_COMPUTE)
-			continue;
-		account(going, stage, before, let_begin(stage, i, before), computed, stage->begin[i], times);
-		times->compute += (double)operation->time;
-		computed = stage->end[i];
-	}
-	account(going, stage, before, ended_last, computed, times->step, times);
-	free(before);
-	return 0;
-}
-
-static int account_all(const struct going *going, struct step_times *times)
-{
-	const uint32_t stages = going->plan->pp;
-	int error = 0;
-	for (uint32_t i = 0; i < stages && !error; i++)
-		error = account_stage(going, &going->stages[i], times);
-	times->compute /= stages;
-	times->bubble /= stages;
-	for (unsigned i = 0; i < STEP_DIMENSIONS; i++) {
-		times->exposed[i] /= stages;
-		times->bytes[i] /= stages;
-	}
+	for (uint32_t i = 0; i < stage->program.count; i++)
+		if (stage->program.operations[i].kind == STEP_RECEIVE)
+			left[i] = going->left[stage->program.operations[i].tag];
+	const struct step_rank rank = { &stage->program, stage->begin, stage->end, left };
+	int error = account_add(going->plan, &rank, times);
+	free(left);
 	return error;
 }
 
@@ -335,8 +244,9 @@ int formula_run(const struct step_plan *plan, const struct formula_network *netw
 			if (going.stages[i].end[k] > times->step)
 				times->step = going.stages[i].end[k];
 		}
-	if (!error)
-		error = account_all(&going, times);
+	for (uint32_t i = 0; !error && i < plan->pp; i++)
+		error = account_stage(&going, &going.stages[i], times);
+	account_mean(times, plan->pp);
 	close_run(&going);
 	return error;
 }

@@ -126,6 +126,18 @@ uint32_t plan_rank(const struct step_plan *plan, uint32_t place, uint32_t stage)
 	return (place / replica * plan->pp + stage) * replica + place % replica;
 }
 
+uint32_t plan_place(const struct step_plan *plan, uint32_t rank, uint32_t *stage)
+{
+	const uint32_t replica = plan->tp * plan->cp, of_a_stage = replica * plan->dp;
+	assert(rank < of_a_stage * plan->pp);
+	if (plan->order == ORDER_TP_CP_DP_PP) {
+		*stage = rank / of_a_stage;
+		return rank % of_a_stage;
+	}
+	*stage = rank / replica % plan->pp;
+	return rank / (replica * plan->pp) * replica + rank % replica;
+}
+
 uint32_t plan_micro_batches(const struct step_plan *plan)
 {
 	return plan->batch / plan->micro_batch / plan->dp;

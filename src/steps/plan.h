@@ -47,6 +47,7 @@ struct plan_layers {
 struct plan_layers plan_layers(const struct step_plan *plan, uint32_t part);
 /* The number of the rank that has this place among those of its stage (tp, then cp, then dp). */
 uint32_t plan_rank(const struct step_plan *plan, uint32_t place, uint32_t stage);
+uint32_t plan_place(const struct step_plan *plan, uint32_t rank, uint32_t *stage); /* the other way round */
 uint32_t plan_expert_replicas(const struct step_plan *plan); /* ranks that have the same experts */
 
 /* Parameters that a rank of a stage has: those that all replicas have, and experts. */

@@ -2,8 +2,11 @@
 #include "steps/program.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/invariant.h"
 #include "net/grow.h"
+
+#define TREE_BYTES (1u << 20) /* an allreduce of less goes by trees */
 
 struct building {
 	const struct step_plan *plan;
@@ -17,6 +20,12 @@ struct building {
 uint32_t program_tags(const struct step_plan *plan)
 {
 	return 2 * plan_micro_batches(plan) * plan_parts(plan);
+}
+
+const char *program_algorithm(const struct step_operation *operation)
+{
+	const bool is_allreduce = operation->kind == STEP_COLLECTIVE && strcmp(operation->collective, "allreduce") == 0;
+	return is_allreduce && operation->bytes < TREE_BYTES ? "double-tree" : NULL;
 }
 
 uint32_t program_members(const struct step_plan *plan, enum step_dimension dimension)

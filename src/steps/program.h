@@ -54,6 +54,8 @@ struct step_program {
 /* Of a plan that passed plan_check; 0 or -ENOMEM. */
 int program_make(const struct step_plan *plan, uint32_t stage, struct step_program *program);
 void program_free(struct step_program *program);
+/* Of its collective: small allreduces go by trees, as in NCCL. NULL: its kind's first. */
+const char *program_algorithm(const struct step_operation *operation);
 /* Tags are below this. */
 uint32_t program_tags(const struct step_plan *plan);
 /* How many ranks a collective of this dimension has. */

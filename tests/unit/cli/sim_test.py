@@ -36,6 +36,7 @@ SMALLER = {
     "all-to-all-256": ["workload.bytes=1MiB"],
     "dgx-16": ["workload.bytes=8MiB"],
     "two-jobs": ["workload.0.bytes=1MiB", "workload.1.bytes=1MiB"],
+    "gpt13b-128": ["workload.layers=1", "workload.hidden=1280", "workload.ffn=5120", "workload.vocabulary=1000"],
     "rail": ["workload.0.bytes=100kB", "workload.1.bytes=100kB"],
     "torus": ["workload.bytes=64kB"],
     "flapping-link": ["workload.bytes=1MB"],
@@ -104,6 +105,7 @@ workload:
                 result = self.json(example, *self.settings(example.stem), status=STATUS.get(example.stem, 0))
                 if "steps" in result:
                     self.assert_steps_are_whole(result)
+                if "flows_failed" not in result:  # by formula
                     continue
                 self.assertEqual((result["end"], result["flows_failed"]), ("done", 0))
                 self.assertEqual(result["flows_done"], result["operations"])
@@ -139,7 +141,7 @@ workload:
         for settings, says in ((["workload.zero=0"], "it needs 180.8 GB of a GPU's 80"), (["workload.tp=3"], "tp 3 does not divide"),
                                (["workload.model=gpt"], "there is no gpt; there are llama3-8b"),
                                (["workload.gpu=H1"], "there is no H1"), (["workload.dp=4096", "workload.batch=4096"], "the network 1024"),
-                               (["run.mode=packets"], "--set run.mode=formula"), (["workload.dp=0", "workload.pp=256"], "8 x 1 x 256, and the network has 1024 ranks")):
+                               (["workload.dp=0", "workload.pp=256"], "8 x 1 x 256, and the network has 1024 ranks")):
             self.assertIn(says, of(*settings, status=2).stderr)
         self.assertIn("memory  180.8 GB", self.sim("--dry-run", step, "--set", "workload.zero=0").stdout)
         self.assertIn("memory  180.8 GB", of("workload.zero=0", "workload.memory=unchecked").stdout)
@@ -152,14 +154,54 @@ workload:
         self.assertIn("how many of its experts", self.sim(step, "--set", "workload.experts=4", status=2).stderr)
         self.assertIn("llama3-405b", self.sim("--models").stdout)
 
+    def test_step__by_packets_is_as_by_formula(self):
+        """Where nothing contends; whatever the model is cut by."""
+        small = self.scenario("""
+name: a small step
+network:
+  {topology: rail, machines: 2, nics-a-machine: 8, leaves: 1, host-rate: 400G, host-delay: 500ns, switch: {profile: ideal}}
+hosts: {gpu: H100}
+transport: {cc: none, mtu: 4096, ack-every: 16}
+workload:
+  - {kind: step, layers: 4, hidden: 1024, heads: 16, ffn: 4096, vocabulary: 1000, sequence: 2048, batch: 8}
+run: {seed: 1}
+""")
+        cuts = {"tp and dp": ["tp=8", "dp=2"], "pp": ["tp=8", "pp=2", "dp=1"],
+                "interleaved": ["tp=8", "pp=2", "vpp=2", "schedule=interleaved"],
+                "zero bubble": ["tp=8", "pp=2", "schedule=zero-bubble"], "zero 3": ["tp=8", "dp=2", "zero=3"],
+                "overlapped": ["tp=8", "dp=2", "overlap-gradients=yes", "overlap-parameters=yes", "bucket=1000000"]}
+        for name, settings in cuts.items():
+            with self.subTest(name):
+                words = [word for setting in settings for word in ("--set", f"workload.{setting}")]
+                packets = self.json(small, *words)
+                by_packets, by_formula = packets["steps"][0], self.json(small, *words, "--set", "run.mode=formula")["steps"][0]
+                self.assertEqual((by_packets["mode"], by_formula["mode"]), ("packets", "formula"))
+                for key in ("ranks", "parameters", "flop", "memory_bytes", "bytes_a_rank"):
+                    self.assertEqual(by_packets[key], by_formula[key], key)
+                ours, other = by_packets["step"], by_formula["step"]
+                self.assertAlmostEqual(ours["compute_ps"] / other["compute_ps"], 1, delta=1e-6)
+                self.assertAlmostEqual(ours["time_ps"] / other["time_ps"], 1, delta=0.05)
+                sum_of = ours["compute_ps"] + sum(ours["exposed_ps"].values()) + ours["bubble_ps"]
+                self.assertAlmostEqual(sum_of / ours["time_ps"], 1, delta=1e-9)
+                self.assertEqual({self.json(small, *words, "--threads", threads)["result_hash"] for threads in (2, 4)},
+                                 {packets["result_hash"]})
+        told = self.sim(small, "--set", "workload.tp=8", "--csv", "t.csv").stdout
+        self.assertIn("critical path:", told)
+        self.assertRegex(told, r"step [\d.]+ [mu]s by packets")
+        self.assertNotIn("by packets", self.sim(small, "--set", "workload.tp=8", "--set", "run.limit=10us", status=4).stdout)
+        self.assertNotIn("steps", self.json(small, "--set", "workload.tp=8", "--set", "run.limit=10us", status=4))
+        large = self.root / "examples/llama3-405b-16384.yaml"
+        self.assertIn("run.mode: formula, or fewer ranks", self.sim(large, "--set", "run.mode=packets", "--set", "workload.batch=131072", status=2).stderr)
+
     def test_steps__may_be_several(self):
         step = (self.root / "examples/llama3-70b-1024.yaml").read_text()
         both = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: step, model: gpt-13b, tp: 8, mfu: 50%}\n"))
         result = self.json(both)
         self.assertEqual([of["model"] for of in result["steps"]], ["gpt-13b", "llama3-70b"])
         self.assert_steps_are_whole(result)
+        self.assertIn("one step runs at a time", self.sim(both, "--set", "run.mode=packets", status=2).stderr)
         mixed = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: allreduce, bytes: 1MB}\n"))
-        self.assertIn("nothing else does", self.sim(mixed, status=2).stderr)
+        self.assertIn("nothing else runs beside", self.sim(mixed, status=2).stderr)
 
     def assert_was_foreseen(self, result):
         """Within a factor of 2: packet-hops, though not how many packets are sent again, and memory, but for a sanitizer's."""
