@@ -2,6 +2,7 @@
 #include "fabric/operations.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/invariant.h"
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
@@ -85,6 +86,8 @@ static void take_message(struct job_sink *calls, const struct message *message)
 	flow->entropy = ns3_is_wanted(fabric) ? ns3_port(fabric, sink->job, message) : message->entropy;
 	flow->traffic_class = message->traffic_class;
 	flow->tells_arrival = message->tells_arrival;
+	if (message->carried)
+		memcpy(flow_carried(fabric, flow), message->carried, fabric->jobs[sink->job]->kind->carried_bytes);
 	queue(fabric, sink->rank, number, message->start);
 }
 
@@ -177,7 +180,8 @@ static void tell_end(struct shard *shard, uint32_t number, vb_time heard)
 	note_message(shard, flow, heard);
 	if (job->kind->ended) {
 		struct sink sink = sink_of(shard, flow->from, flow->job);
-		job->kind->ended(job, flow->from, flow->tag, heard, &flow->result, &sink.calls);
+		job->kind->ended(
+			job, flow->from, flow->tag, heard, &flow->result, flow_carried(fabric, flow), &sink.calls);
 	}
 	await_flow(shard, flow->from);
 }
@@ -191,7 +195,7 @@ void operation_end(struct shard *shard, uint32_t number)
 static void tell_arrival(struct shard *shard, uint32_t number, vb_time heard)
 {
 	struct fabric *fabric = shard->fabric;
-	const struct flow_state *flow = flow_at(fabric, number);
+	struct flow_state *flow = flow_at(fabric, number);
 	struct job *job = fabric->jobs[flow->job];
 	assert(fabric->ranks[flow->to].shard == shard->index);
 	if (!flow->tells_arrival)
@@ -200,7 +204,7 @@ static void tell_arrival(struct shard *shard, uint32_t number, vb_time heard)
 		note_last(shard, flow->job, heard);
 	if (job->kind->arrived) {
 		struct sink sink = sink_of(shard, flow->to, flow->job);
-		job->kind->arrived(job, flow->to, flow->tag, heard, &sink.calls);
+		job->kind->arrived(job, flow->to, flow->tag, heard, flow_carried(fabric, flow), &sink.calls);
 	}
 	await_flow(shard, flow->to);
 }
@@ -312,6 +316,17 @@ void operation_forget(struct fabric *fabric, uint32_t number)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
+/* Behind a record is what its endpoints know of it, and then what jobs let it carry. */
+static void open_records(struct fabric *fabric)
+{
+	uint32_t most = 0;
+	for (uint32_t i = 0; i < fabric->job_count; i++)
+		if (fabric->jobs[i]->kind->carried_bytes > most)
+			most = fabric->jobs[i]->kind->carried_bytes;
+	fabric->carried_at = flow_stride(fabric->kind ? fabric->kind->flow_bytes : 0);
+	pool_open(&fabric->flows, fabric->carried_at + (most + 7) / 8 * 8);
+}
+
 int operations_open(struct fabric *fabric, struct flow_result *results)
 {
 	const struct fabric_config *config = fabric->config;
@@ -319,7 +334,6 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 	fabric->jobs = calloc(config->job_count + 1, sizeof(struct job *));
 	if (!fabric->jobs)
 		return -ENOMEM;
-	pool_open(&fabric->flows, flow_stride(fabric->kind ? fabric->kind->flow_bytes : 0));
 	fabric->rank_count = hosts_ranks(&config->hosts, fabric->network->endpoint_count);
 	fabric->ranks = calloc(fabric->rank_count + 1, sizeof(*fabric->ranks));
 	if (!fabric->ranks)
@@ -337,6 +351,7 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 		fabric->jobs[fabric->job_count++] = &fabric->listed.job;
 	for (uint32_t i = 0; i < config->job_count; i++)
 		fabric->jobs[fabric->job_count++] = config->jobs[i];
+	open_records(fabric);
 	for (uint32_t i = 0; i < fabric->job_count; i++)
 		fabric->operations += fabric->jobs[i]->operations;
 	for (uint32_t i = 0; i < fabric->shard_count; i++) {

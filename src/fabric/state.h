@@ -263,6 +263,7 @@ struct fabric {
 	uint32_t first_closing;
 	struct switch_state *switches;
 	struct pool flows;      /* struct flow_state */
+	uint32_t carried_at;    /* in its record, the job's own bytes (struct message) */
 	struct flow_job listed; /* config->flows */
 	struct job **jobs;      /* if has_list, the list is the first */
 	uint32_t job_count;
@@ -288,6 +289,11 @@ static inline uint32_t flow_stride(uint32_t more)
 static inline struct flow_state *flow_at(const struct fabric *fabric, uint32_t number)
 {
 	return pool_at(&fabric->flows, number);
+}
+
+static inline void *flow_carried(const struct fabric *fabric, struct flow_state *flow)
+{
+	return (char *)flow + fabric->carried_at;
 }
 
 static inline struct turn_links flow_turns(const struct fabric *fabric)

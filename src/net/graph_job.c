@@ -12,6 +12,7 @@
 /* A rank's part in a collective. Messages may come before it begins. */
 struct graph_part {
 	struct collective_part part;
+	struct graph_chain chain; /* that let it end */
 	uint32_t member;
 	bool has_begun;
 };
@@ -204,6 +205,7 @@ struct out {
 	struct collective_out calls;
 	struct agenda *agenda;
 	const struct collective_algorithm *algorithm;
+	const struct graph_chain *chain;
 	uint32_t number;
 };
 
@@ -212,31 +214,45 @@ static void send_part(const struct collective_out *calls, uint32_t to, uint64_t 
 	const struct out *out = (const struct out *)calls;
 	const struct graph *graph = out->agenda->job->graph;
 	const struct graph_operation *its = operation_of(out->agenda->job, out->number);
+	const uint32_t dst = graph_rank_of(&graph->groups[its->group], to);
+	const struct graph_carried carried = {
+		.chain = *out->chain, .from = its->rank, .to = dst, .sent = out->agenda->at
+	};
 	out->agenda->sink->send(out->agenda->sink,
 		&(struct message){ .src = its->rank,
-			.dst = graph_rank_of(&graph->groups[its->group], to),
+			.dst = dst,
 			.bytes = bytes,
 			.start = out->agenda->at,
 			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, out->number, to) << 32 | tag,
 			.channel = collective_opens_each(out->algorithm) ? 0 : 1,
 			.traffic_class = its->traffic_class,
-			.tells_arrival = true });
+			.tells_arrival = true,
+			.carried = &carried });
 }
 
-/* Sends what may be sent, and ends if that was all. */
-static void go_on(struct agenda *agenda, uint32_t number)
+/* The chain is that of the collective's last message, which may be one of its own. */
+static void end_collective(struct agenda *agenda, uint32_t number, const struct graph_chain *chain)
+{
+	part_of(agenda->job, number)->chain = *chain;
+	if (chain->origin != number)
+		agenda->job->records[number].let_end = chain->origin;
+	end(agenda, number);
+}
+
+/* Sends what the chain's end lets go, and ends if that was all. */
+static void go_on(struct agenda *agenda, uint32_t number, const struct graph_chain *chain)
 {
 	struct graph_part *its = part_of(agenda->job, number);
 	const struct collective of_it = graph_collective_of(agenda->job->graph, number);
 	const struct collective_algorithm *algorithm = collective_find(&of_it);
-	const struct out out = { { send_part }, agenda, algorithm, number };
+	const struct out out = { { send_part }, agenda, algorithm, chain, number };
 	if (of_it.ranks > 1) {
 		collective_part_go_on(&of_it, algorithm, its->member, &its->part, &out.calls);
 		if (!collective_part_is_done(&of_it, algorithm, its->member, &its->part))
 			return;
 	}
 	if (agenda->job->records[number].end == -1)
-		end(agenda, number);
+		end_collective(agenda, number, chain);
 }
 
 static void begin_collective(struct agenda *agenda, uint32_t number)
@@ -245,7 +261,7 @@ static void begin_collective(struct agenda *agenda, uint32_t number)
 	struct graph_part *part = part_of(agenda->job, number);
 	part->has_begun = true;
 	part->member = graph_member(&agenda->job->graph->groups[its->group], its->rank);
-	go_on(agenda, number);
+	go_on(agenda, number, &(struct graph_chain){ .origin = number });
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
@@ -313,35 +329,39 @@ static uint32_t same_at_sender(const struct agenda *agenda, uint64_t tag)
 	return graph_same_at(graph, other, graph_member(&graph->groups[graph->operations[other].group], agenda->rank));
 }
 
-static void end_message(struct agenda *agenda, uint32_t number, uint32_t tag)
+static void end_message(struct agenda *agenda, uint32_t number, uint32_t tag, const struct graph_chain *chain)
 {
 	const struct collective of_it = graph_collective_of(agenda->job->graph, number);
 	if (collective_part_ended(collective_find(&of_it), &part_of(agenda->job, number)->part, tag))
-		go_on(agenda, number);
+		go_on(agenda, number, chain);
 }
 
 static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *result,
-	struct job_sink *sink)
+	const void *carried, struct job_sink *sink)
 {
 	struct agenda agenda = open_agenda(job, rank, at, sink);
 	(void)result; /* a message that failed has ended, too: what waits for its arrival never begins */
-	if (tag & OF_COLLECTIVE)
-		end_message(&agenda, same_at_sender(&agenda, tag), (uint32_t)tag);
-	else
+	if (tag & OF_COLLECTIVE) {
+		const struct graph_chain chain = graph_chain_after(carried, tag, at);
+		end_message(&agenda, same_at_sender(&agenda, tag), (uint32_t)tag, &chain);
+	} else {
 		end(&agenda, (uint32_t)tag);
+	}
 	settle(&agenda);
 }
 
-static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct agenda agenda = open_agenda(job, rank, at, sink);
 	if (tag & OF_COLLECTIVE) {
 		const uint32_t number = (uint32_t)(tag >> 32) & INT32_MAX, part_tag = (uint32_t)tag;
 		struct graph_part *its = part_of(of(job), number);
 		const struct collective of_it = graph_collective_of(of(job)->graph, number);
+		const struct graph_chain chain = graph_chain_after(carried, tag, at);
 		collective_part_arrived(&of_it, collective_find(&of_it), &its->part, part_tag);
 		if (its->has_begun)
-			go_on(&agenda, number);
+			go_on(&agenda, number, &chain);
 	} else {
 		const uint32_t receive = find_other(of(job), rank, (uint32_t)tag);
 		if (receive != GRAPH_NONE) {
@@ -352,9 +372,12 @@ static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, st
 	settle(&agenda);
 }
 
-static const struct job_kind kind = {
-	.begin = begin, .ended = ended, .arrived = arrived, .computed = computed, .ends_by_arrival = true
-};
+static const struct job_kind kind = { .begin = begin,
+	.ended = ended,
+	.arrived = arrived,
+	.computed = computed,
+	.ends_by_arrival = true,
+	.carried_bytes = sizeof(struct graph_carried) };
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -439,6 +462,12 @@ uint32_t graph_job_unfinished(const struct graph_job *job, uint32_t *count)
 			++*count;
 		}
 	return first;
+}
+
+const struct graph_chain *graph_job_chain(const struct graph_job *job, uint32_t number)
+{
+	const bool is_collective = operation_of(job, number)->kind == GRAPH_COLLECTIVE;
+	return is_collective && job->records[number].end >= 0 ? &part_of(job, number)->chain : NULL;
 }
 
 uint32_t graph_job_last(const struct graph_job *job)

@@ -8,13 +8,15 @@
 enum critical_cause {
 	CRITICAL_NOTHING,   /* it began when the job did */
 	CRITICAL_OPERATION, /* an operation of its rank that it waits for, or that had its stream */
-	CRITICAL_MESSAGE,   /* a message of another rank's operation, while it was under way itself */
+	CRITICAL_MESSAGE,   /* a message of another rank's operation, while it was under way itself; of a collective,
+			       messages that let each other go, from the rank that let the first go */
 };
 
 struct critical_step {
 	uint32_t operation;
 	vb_time from, until; /* the part of the job's time that this operation is on the path */
 	enum critical_cause cause;
+	const struct graph_chain *chain; /* of a collective: the messages that the step is; NULL */
 };
 
 struct critical_path {

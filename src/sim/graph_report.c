@@ -40,6 +40,16 @@ static vb_time length_of(const struct critical_step *step)
 	return step->until - step->from;
 }
 
+static void put_chain(FILE *out, const struct graph_chain *chain)
+{
+	const struct graph_transfer *longest = &chain->longest;
+	char took[32];
+
+	value_time_text(longest->took, took, sizeof(took));
+	fprintf(out, "; %" PRIu32 " messages, one after the other, the longest %s from rank %" PRIu32 " to %" PRIu32,
+		chain->transfers, took, longest->from, longest->to);
+}
+
 static void put_step(FILE *out, const struct simulation *simulation, const struct critical_step *step)
 {
 	static const char *const causes[] = { [CRITICAL_NOTHING] = "from the beginning",
@@ -47,9 +57,12 @@ static void put_step(FILE *out, const struct simulation *simulation, const struc
 		[CRITICAL_MESSAGE] = "until the message of the one above was there" };
 	char text[200], from[32], took[32];
 
-	fprintf(out, "  %10s  %10s  %s, %s\n", value_time_text(step->from, from, sizeof(from)),
+	fprintf(out, "  %10s  %10s  %s, %s", value_time_text(step->from, from, sizeof(from)),
 		value_time_text(length_of(step), took, sizeof(took)),
 		operation_text(&simulation->job_file, step->operation, text, sizeof(text)), causes[step->cause]);
+	if (step->chain && step->chain->transfers)
+		put_chain(out, step->chain);
+	fputc('\n', out);
 }
 
 static int by_length(const void *a, const void *b)
@@ -145,11 +158,36 @@ int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-int graph_report_json(FILE *out, const struct simulation *simulation, const char *indent)
+/* Of a collective: how many messages it waited for, one after the other, and which of them took longest. */
+static void put_chain_json(FILE *out, const struct graph_chain *chain)
+{
+	fprintf(out, ", \"messages\": %" PRIu32, chain->transfers);
+	if (chain->transfers)
+		fprintf(out,
+			", \"longest\": {\"from\": %" PRIu32 ", \"to\": %" PRIu32 ", \"sent_ps\": %" PRId64
+			", \"took_ps\": %" PRId64 "}",
+			chain->longest.from, chain->longest.to, chain->longest.sent, chain->longest.took);
+}
+
+static void put_step_json(FILE *out, const struct simulation *simulation, const struct critical_step *step)
 {
 	static const char *const causes[] = {
 		[CRITICAL_NOTHING] = "nothing", [CRITICAL_OPERATION] = "operation", [CRITICAL_MESSAGE] = "message"
 	};
+	const struct graph_operation *its = &graph_of(simulation)->operations[step->operation];
+
+	fprintf(out,
+		"{\"rank\": %" PRIu32 ", \"kind\": \"%s\", \"%s\": %" PRIu32 ", \"from_ps\": %" PRId64
+		", \"until_ps\": %" PRId64 ", \"waited_for\": \"%s\"",
+		its->rank, kinds[its->kind], simulation->job_file.where_is, simulation->job_file.where[step->operation],
+		step->from, step->until, causes[step->cause]);
+	if (step->chain)
+		put_chain_json(out, step->chain);
+	fputc('}', out);
+}
+
+int graph_report_json(FILE *out, const struct simulation *simulation, const char *indent)
+{
 	const struct graph *graph = graph_of(simulation);
 	struct critical_path path;
 	uint32_t unfinished;
@@ -170,13 +208,8 @@ int graph_report_json(FILE *out, const struct simulation *simulation, const char
 	}
 	fprintf(out, "],\n%s    \"critical_path\": [", indent);
 	for (uint32_t i = 0; i < path.count; i++) {
-		const struct critical_step *step = &path.steps[i];
-		const struct graph_operation *its = &graph->operations[step->operation];
-		fprintf(out,
-			"%s\n%s      {\"rank\": %" PRIu32 ", \"kind\": \"%s\", \"%s\": %" PRIu32
-			", \"from_ps\": %" PRId64 ", \"until_ps\": %" PRId64 ", \"waited_for\": \"%s\"}",
-			i ? "," : "", indent, its->rank, kinds[its->kind], simulation->job_file.where_is,
-			simulation->job_file.where[step->operation], step->from, step->until, causes[step->cause]);
+		fprintf(out, "%s\n%s      ", i ? "," : "", indent);
+		put_step_json(out, simulation, &path.steps[i]);
 	}
 	fprintf(out, "]}");
 	critical_path_free(&path);

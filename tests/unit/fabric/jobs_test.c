@@ -77,7 +77,8 @@ static void token_begin(struct job *job, uint32_t rank, struct job_sink *sink)
 		pass_on((struct token *)job, 0, 0, VB_US, sink);
 }
 
-static void token_arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void token_arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct token *token = (struct token *)job;
 	assert_int_equal(rank, (tag + 1) % RANKS);
@@ -178,8 +179,8 @@ static void stream_begin(struct job *job, uint32_t rank, struct job_sink *sink)
 		send_one(stream, rank, 0, sink);
 }
 
-static void stream_ended(
-	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is, struct job_sink *sink)
+static void stream_ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is,
+	const void *carried, struct job_sink *sink)
 {
 	struct stream *stream = (struct stream *)job;
 	stream->ended[rank]++;
@@ -187,7 +188,8 @@ static void stream_ended(
 	send_one(stream, rank, at, sink);
 }
 
-static void stream_arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void stream_arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct stream *stream = (struct stream *)job;
 	const uint32_t src = (rank + RANKS - 1 - (uint32_t)(tag - 1) % (RANKS - 1)) % RANKS;

@@ -47,15 +47,16 @@ static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 						 .tells_arrival = true });
 }
 
-static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct plan *plan = (struct plan *)job;
 	assert_int_equal(plan->messages[tag].dst, rank);
 	plan->arrived[tag] = at;
 }
 
-static void ended(
-	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is, struct job_sink *sink)
+static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is,
+	const void *carried, struct job_sink *sink)
 {
 	struct plan *plan = (struct plan *)job;
 	assert_int_equal(plan->messages[tag].src, rank);

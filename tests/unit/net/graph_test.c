@@ -20,16 +20,20 @@ static struct happening {
 	uint64_t order, tag;
 	uint32_t rank;
 	enum what what;
+	struct graph_carried carried;
 } calendar[MOST];
 static uint32_t happening_count, message_count;
 static uint64_t order;
 static vb_time now;
+static uint32_t slow_from, slow_to; /* a message from the one rank to the other takes 90 more */
 static uint32_t rank_called;
 
-static void note(vb_time at, uint32_t rank, enum what what, uint64_t tag)
+static void note(vb_time at, uint32_t rank, enum what what, uint64_t tag, const struct graph_carried *carried)
 {
 	assert_true(happening_count < MOST);
-	calendar[happening_count++] = (struct happening){ at, order++, tag, rank, what };
+	calendar[happening_count++] = (struct happening){ at, order++, tag, rank, what, { .sent = 0 } };
+	if (carried)
+		calendar[happening_count - 1].carried = *carried;
 }
 
 static void send(struct job_sink *sink, const struct message *message)
@@ -38,14 +42,15 @@ static void send(struct job_sink *sink, const struct message *message)
 	assert_int_equal(message->start, now);
 	assert_true(message->bytes > 0);
 	message_count++;
-	note(now + 10, message->dst, ARRIVES, message->tag);
-	note(now + 20, message->src, ENDS, message->tag);
+	const vb_time later = slow_from != slow_to && message->src == slow_from && message->dst == slow_to ? 90 : 0;
+	note(now + later + 10, message->dst, ARRIVES, message->tag, message->carried);
+	note(now + later + 20, message->src, ENDS, message->tag, message->carried);
 }
 
 static void compute(struct job_sink *sink, vb_time until, uint64_t tag)
 {
 	assert_true(until > now);
-	note(until, rank_called, IS_COMPUTED, tag);
+	note(until, rank_called, IS_COMPUTED, tag, NULL);
 }
 
 static struct job_sink sink = { send, compute };
@@ -80,10 +85,10 @@ static uint32_t play(void)
 		happened += is.what != ARRIVES;
 		switch (is.what) {
 		case ARRIVES:
-			job.job.kind->arrived(&job.job, is.rank, is.tag, now, &sink);
+			job.job.kind->arrived(&job.job, is.rank, is.tag, now, &is.carried, &sink);
 			break;
 		case ENDS:
-			job.job.kind->ended(&job.job, is.rank, is.tag, now, &result, &sink);
+			job.job.kind->ended(&job.job, is.rank, is.tag, now, &result, &is.carried, &sink);
 			break;
 		case IS_COMPUTED:
 			job.job.kind->computed(&job.job, is.rank, is.tag, now, &sink);
@@ -102,6 +107,7 @@ static int teardown(void **state)
 	if (job.records)
 		graph_job_close(&job);
 	graph_free(&graph);
+	slow_from = slow_to = 0;
 	return 0;
 }
 
@@ -297,6 +303,73 @@ static void collectives__end_at_each_rank_when_all_is_there(void **state)
 	assert_true(job.records[pair[1]].end > 0);
 }
 
+/* A ring allreduce of four: six messages of 10, one after the other, lead from a rank's own share to the rank before
+ * the one before it. Of the rank that begins 40 later they come last, so all others ended because of it. */
+static void collective__ends_by_the_rank_that_came_late(void **state)
+{
+	graph.ranks = 4;
+	assert_int_equal(graph_add_group(&graph, NULL, 4), 0);
+	uint32_t before[4], reduced[4];
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		before[rank] = add_computation(rank, rank == 2 ? 45 : 5, 0, 0);
+		reduced[rank] = add_collective(rank, 0, "allreduce", 4000);
+		wait_for(reduced[rank], before[rank], GRAPH_ENDED);
+	}
+	finish();
+	assert_int_equal(play(), 0);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_int_equal(job.records[reduced[rank]].let_end, rank == 2 ? GRAPH_NONE : reduced[2]);
+		const struct graph_chain *chain = graph_job_chain(&job, reduced[rank]);
+		assert_int_equal(chain->origin, reduced[2]);
+		/* Once round, and to this rank: the last rank to have all is the one before the late one. */
+		expect_times(reduced[rank], rank == 2 ? 45 : 5, 45 + 10 * chain->transfers);
+	}
+	assert_int_equal(graph_job_chain(&job, reduced[0])->transfers, 6);
+	assert_int_equal(job.records[reduced[2]].let_begin, before[2]);
+	assert_null(graph_job_chain(&job, before[2]));
+}
+
+/* All begin at once; each message from rank 1 to rank 2 takes 100 instead of 10. */
+static void collective__tells_the_message_that_took_longest(void **state)
+{
+	graph.ranks = 4;
+	assert_int_equal(graph_add_group(&graph, NULL, 4), 0);
+	uint32_t reduced[4];
+	for (uint32_t rank = 0; rank < 4; rank++)
+		reduced[rank] = add_collective(rank, 0, "allreduce", 4000);
+	finish();
+	slow_from = 1;
+	slow_to = 2;
+	assert_int_equal(play(), 0);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		const struct graph_transfer *longest = &graph_job_chain(&job, reduced[rank])->longest;
+		assert_int_equal(longest->from, 1);
+		assert_int_equal(longest->to, 2);
+		assert_int_equal(longest->took, 100);
+	}
+	/* To rank 2 the last message came over the slow way twice: 10 + ... + 100 + 10 + 10 + 10 + 100. */
+	expect_times(reduced[2], 0, 2 * 100 + 4 * 10);
+	assert_int_equal(graph_job_chain(&job, reduced[2])->transfers, 6);
+}
+
+/* Shares of an all-to-all that wait for a place leave when one of the rank's own has ended. */
+static void collective__ends_by_its_own_messages(void **state)
+{
+	graph.ranks = 12;
+	assert_int_equal(graph_add_group(&graph, NULL, 12), 0);
+	uint32_t sent[12];
+	for (uint32_t rank = 0; rank < 12; rank++)
+		sent[rank] = add_collective(rank, 0, "alltoall", 12000);
+	finish();
+	assert_int_equal(play(), 0);
+	for (uint32_t rank = 0; rank < 12; rank++) {
+		const struct graph_chain *chain = graph_job_chain(&job, sent[rank]);
+		assert_int_equal(chain->transfers, 2); /* one whose end was waited for, and one behind it */
+		assert_int_equal(chain->longest.took, 20);
+		expect_times(sent[rank], 0, 30);
+	}
+}
+
 static void collective__of_one_rank_takes_no_time(void **state)
 {
 	graph.ranks = 2;
@@ -384,6 +457,9 @@ int main(void)
 		cmocka_unit_test_teardown(receives__of_any_take_what_is_there, teardown),
 		cmocka_unit_test_teardown(receive__that_nobody_sends_to_is_left, teardown),
 		cmocka_unit_test_teardown(collectives__end_at_each_rank_when_all_is_there, teardown),
+		cmocka_unit_test_teardown(collective__ends_by_the_rank_that_came_late, teardown),
+		cmocka_unit_test_teardown(collective__tells_the_message_that_took_longest, teardown),
+		cmocka_unit_test_teardown(collective__ends_by_its_own_messages, teardown),
 		cmocka_unit_test_teardown(collective__of_one_rank_takes_no_time, teardown),
 		cmocka_unit_test_teardown(cycles__are_told, teardown),
 		cmocka_unit_test_teardown(what_cannot_run__is_refused, teardown),

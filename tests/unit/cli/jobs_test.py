@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""jobs_test BUILD: what `verbena sim --job` tells of traces with collectives: what the job waited for, what GPUs did, and
+the trace for Perfetto. The traces are Chakra's, written here."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMPUTE, COLLECTIVE = 4, 7      # NodeType
+INT64, BOOL = 9, 27             # AttributeProto's fields
+ALL_REDUCE = 0
+
+
+def varint(value):
+    written = bytearray()
+    while value > 0x7F:
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(written + bytes([value]))
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def node(number, kind, after=(), us=0, **attributes):
+    written = field(1, number) + field(2, b"n") + field(3, kind)
+    if after:
+        written += field(5, b"".join(varint(other) for other in after))
+    if us:
+        written += field(7, us)
+    for name, value in attributes.items():
+        written += field(10, field(1, name.encode()) + field(BOOL if isinstance(value, bool) else INT64, int(value)))
+    return varint(len(written)) + written
+
+
+def allreduce(number, after, size):
+    return node(number, COLLECTIVE, after, comm_type=ALL_REDUCE, comm_size=size)
+
+
+class Jobs(unittest.TestCase):
+    build = None
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.place = pathlib.Path(scratch.name)
+
+    def network(self, rates, ecn=""):
+        """Hosts at one switch, each with a rate in Gb/s."""
+        lines = "".join(f"{i},{len(rates)},{rate},1000\n" for i, rate in enumerate(rates))
+        (self.place / "net.csv").write_text("node_a,node_b,gbps,delay_ns\n" + lines)
+        path = self.place / "net.yaml"
+        path.write_text("network: {file: net.csv, switch: {flow-control: drops, buffer: 0, class-count: 1" + ecn + "}}\n"
+                        "transport: {ack-every: 16}\n")
+        return path
+
+    def traces(self, *ranks):
+        for rank, nodes in enumerate(ranks):
+            (self.place / f"job.{rank}.et").write_bytes(b"\x07\x0A\x050.0.4" + b"".join(nodes))
+        return self.place / "job"
+
+    def sim(self, *arguments, status=0):
+        done = subprocess.run([self.build / "src/cli/verbena", "sim", *map(str, arguments)], cwd=self.place, text=True,
+                              timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def job(self, *arguments, status=0):
+        return json.loads(self.sim("--json", *arguments, status=status))["job"]
+
+    # ---- What the job waited for -------------------------------------------------------------------------------------
+
+    def test_rank__that_computes_longer_before_an_allreduce_is_on_the_path(self):
+        """All but rank 2 compute 10 us, rank 2 computes 90."""
+        ranks = [[node(1, COMPUTE, us=90 if rank == 2 else 10), allreduce(2, [1], 4000)] for rank in range(4)]
+        path = self.job("--job", self.traces(*ranks), self.network([100] * 4))["critical_path"]
+        self.assertEqual([(step["rank"], step["kind"], step["waited_for"]) for step in path[:2]],
+                         [(2, "compute", "nothing"), (2, "collective", "operation")])
+        self.assertEqual(path[0]["until_ps"], 90_000_000)
+        self.assertTrue(all(step["waited_for"] == "message" and step["from_ps"] == step["until_ps"] for step in path[2:]), path)
+
+    def test_link__that_is_slow_is_on_the_path(self):
+        """Rank 1's link is ten times as slow: of the messages of the chain, one by it takes longest."""
+        ranks = [[node(1, COMPUTE, us=10), allreduce(2, [1], 4 << 20)] for rank in range(4)]
+        files = ["--job", self.traces(*ranks), self.network([100, 10, 100, 100])]
+        step = self.job(*files)["critical_path"][1]
+        self.assertEqual([step["kind"], step["messages"]], ["collective", 6])
+        self.assertIn((step["longest"]["from"], step["longest"]["to"]), [(0, 1), (1, 2)])
+        self.assertGreater(step["longest"]["took_ps"], 800e6)         # a share of 1 MiB at 10 Gb/s
+        told = self.sim(*files)
+        self.assertRegex(told, r"6 messages, one after the other, the longest \S+ ms from rank (0 to 1|1 to 2)\n")
+
+
+if __name__ == "__main__":
+    Jobs.build = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
