@@ -88,6 +88,7 @@ struct graph {
 	uint32_t group_count, group_room;
 	struct graph_collective *collectives;
 	uint32_t collective_count, collective_room;
+	uint64_t beside_gpu; /* a bit for each stream up to 63 whose computations are not the GPU's: the reader's */
 	/* Filled in by graph_finish. */
 	uint32_t *first;   /* by rank: its first operation; ranks + 1 of them */
 	uint32_t *ordered; /* collectives by group, member and order */

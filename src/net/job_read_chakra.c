@@ -490,6 +490,7 @@ static int read_ranks(struct reading *reading)
 	int prefix = 0, error = chakra_find_prefix(reading->text, &prefix);
 	if (!error)
 		error = chakra_count_ranks(reading->text, prefix, &graph->ranks);
+	graph->beside_gpu = 1u << STREAM_CPU | 1u << STREAM_NETWORK;
 	if (!error)
 		error = graph_add_group(graph, NULL, graph->ranks); /* group 0 */
 	if (!error)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "os/json.h"
 #include "sim/critical_path.h"
+#include "sim/gpu_idle.h"
 #include "sim/value.h"
 
 enum { STEPS_TOLD = 12 };
@@ -17,20 +18,6 @@ static const char *const kinds[] = { [GRAPH_COMPUTE] = "compute",
 static const struct graph *graph_of(const struct simulation *simulation)
 {
 	return &simulation->job_file.graph;
-}
-
-double graph_idle_share(const struct simulation *simulation)
-{
-	const struct graph *graph = graph_of(simulation);
-	const double whole = (double)simulation->result.last_flow * graph->ranks;
-	double computing = 0;
-
-	for (uint32_t i = 0; i < graph->count; i++) {
-		const struct graph_record *record = &simulation->graph_job.records[i];
-		if (graph->operations[i].kind == GRAPH_COMPUTE && record->end >= 0)
-			computing += (double)(record->end - record->begin);
-	}
-	return whole > 0 && computing < whole ? 1 - computing / whole : 0;
 }
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
@@ -133,14 +120,17 @@ int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 {
 	struct critical_path path;
 	char done[32];
-	int rc = critical_path_find(&path, &simulation->graph_job);
+	double idle;
+	int rc = gpu_idle_share(simulation, &idle);
 
+	if (!rc)
+		rc = critical_path_find(&path, &simulation->graph_job);
 	if (rc)
 		return rc;
 	struct told told = to_tell(&path, all ? UINT32_MAX : STEPS_TOLD);
 	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, done at %s; GPUs idle %.1f%%\n",
 		simulation->job_file.format, graph_of(simulation)->ranks, graph_of(simulation)->count,
-		value_time_text(simulation->result.last_flow, done, sizeof(done)), 100 * graph_idle_share(simulation));
+		value_time_text(simulation->result.last_flow, done, sizeof(done)), 100 * idle);
 	put_unfinished(out, simulation);
 	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path.count);
 	put_parts(out, simulation, &path);
@@ -191,8 +181,11 @@ int graph_report_json(FILE *out, const struct simulation *simulation, const char
 	const struct graph *graph = graph_of(simulation);
 	struct critical_path path;
 	uint32_t unfinished;
-	int rc = critical_path_find(&path, &simulation->graph_job);
+	double idle;
+	int rc = gpu_idle_share(simulation, &idle);
 
+	if (!rc)
+		rc = critical_path_find(&path, &simulation->graph_job);
 	if (rc)
 		return rc;
 	graph_job_unfinished(&simulation->graph_job, &unfinished);
@@ -201,7 +194,7 @@ int graph_report_json(FILE *out, const struct simulation *simulation, const char
 	fprintf(out,
 		", \"ranks\": %" PRIu32 ", \"operations\": %" PRIu32 ", \"unfinished\": %" PRIu32
 		", \"gpu_idle_share\": %.6f,\n%s    \"notes\": [",
-		graph->ranks, graph->count, unfinished, graph_idle_share(simulation), indent);
+		graph->ranks, graph->count, unfinished, idle, indent);
 	for (unsigned i = 0; i < simulation->job_file.note_count; i++) {
 		fputs(i ? ", " : "", out);
 		vb_json_string(out, simulation->job_file.notes[i]);

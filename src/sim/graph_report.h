@@ -12,7 +12,4 @@ void graph_report_csv(FILE *out, const struct simulation *simulation);
 /* Chrome's format (chrome://tracing, ui.perfetto.dev): a process a host, a track for each rank and stream. */
 void graph_report_trace(FILE *out, const struct simulation *simulation);
 
-/* The share of the job's time in which a rank does not compute, on average. */
-double graph_idle_share(const struct simulation *simulation);
-
 #endif

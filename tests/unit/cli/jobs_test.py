@@ -96,6 +96,21 @@ class Jobs(unittest.TestCase):
         told = self.sim(*files)
         self.assertRegex(told, r"6 messages, one after the other, the longest \S+ ms from rank (0 to 1|1 to 2)\n")
 
+    # ---- What GPUs did -----------------------------------------------------------------------------------------------
+
+    def test_gpus__compute_nothing_while_a_cpu_does(self):
+        """Rank 0's GPU computes 10 us, rank 1's 20; rank 1's CPU works 60 us at the same time, and 20 after that."""
+        ranks = [[node(1, COMPUTE, us=10)],
+                 [node(1, COMPUTE, us=20), node(2, COMPUTE, us=60, is_cpu_op=True), node(3, COMPUTE, [2], us=20, is_cpu_op=True)]]
+        share = self.job("--job", self.traces(*ranks), self.network([100] * 2))["gpu_idle_share"]
+        self.assertAlmostEqual(share, 1 - (10 + 20) / (2 * 80), places=5)
+
+    def test_gpus__of_a_run_that_is_cut_are_idle_until_then(self):
+        """Cut at 50 us, rank 0's GPU has computed all the time, rank 1's 20 us."""
+        ranks = [[node(1, COMPUTE, us=100)], [node(1, COMPUTE, us=20)]]
+        job = self.job("--job", self.traces(*ranks), "--set", "run.limit=50us", self.network([100] * 2), status=4)
+        self.assertAlmostEqual(job["gpu_idle_share"], 1 - (50 + 20) / (2 * 50), places=5)
+
 
 if __name__ == "__main__":
     Jobs.build = pathlib.Path(sys.argv.pop(1)).resolve()
