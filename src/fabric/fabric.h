@@ -105,8 +105,9 @@ struct fabric_config {
 			  rate and timeout: livelock; 0: 1 s, or as long as all retries take */
 	bool tells_messages; /* all messages of jobs: fabric_result.messages */
 	bool tells_queues;   /* average queue lengths: fabric_link_counts.queued_area */
-	bool tells_pauses;   /* the causes of pauses: fabric_result.pauses_told. Costs a walk through a switch's queues
-				for each pause */
+	bool tells_series; /* what links did over time: fabric_result.samples. About 10 KB for each link that is used */
+	bool tells_pauses; /* the causes of pauses: fabric_result.pauses_told. Costs a walk through a switch's queues
+			      for each pause */
 	/* Called about once per second of real time; false ends the run. NULL: not called. */
 	bool (*on_progress)(void *user, const struct fabric_progress *progress);
 	void *user;
@@ -140,6 +141,16 @@ struct fabric_link_counts {
 	double queued_area; /* if asked for: bytes in its queue, and those of the packet on the wire that have not left,
 			       times picoseconds */
 	uint32_t watchdog_fired;
+};
+
+#define FABRIC_SAMPLES 256
+
+/* What a link did in a part of the run's time. */
+struct fabric_sample {
+	uint64_t bytes;     /* that began to leave */
+	double queued_area; /* bytes that waited for it, times picoseconds */
+	vb_time paused;     /* summed over all classes */
+	uint64_t missing;   /* packets that were dropped before it, or lost on it */
 };
 
 #define FABRIC_PAUSE_MOST 4
@@ -211,7 +222,11 @@ struct fabric_result {
 	struct fabric_message *messages; /* if asked for: those that ended, by start, source, job and tag */
 	uint64_t message_count;
 	struct fabric_link_counts *links;
-	uint32_t *cycle; /* links of a deadlock, each waiting for the next */
+	struct fabric_sample **samples; /* if asked for: by link, FABRIC_SAMPLES of them, one after the other from 0 on;
+					   NULL: nothing passed */
+	uint32_t sampled_links;         /* how many links samples are of: all, or 0 */
+	vb_time sample_width;           /* the time of each */
+	uint32_t *cycle;                /* links of a deadlock, each waiting for the next */
 	uint32_t cycle_count;
 	struct fabric_pauses *pauses_told; /* by link and class: those that any packet came by */
 	uint32_t pauses_told_count;

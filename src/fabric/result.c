@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/invariant.h"
 #include "fabric/port.h"
+#include "fabric/series.h"
 #include "fabric/stories.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -165,6 +166,8 @@ int result_say(struct fabric *fabric, struct fabric_result *result)
 	say(fabric, result);
 	int rc = stories_say(fabric, result);
 	if (rc == 0)
+		rc = series_say(fabric, result);
+	if (rc == 0)
 		rc = say_job_ends(fabric, result);
 	return rc ? rc : say_messages(fabric, result);
 }
@@ -176,6 +179,9 @@ void fabric_result_free(struct fabric_result *result)
 	free(result->job_ends);
 	free(result->links);
 	free(result->cycle);
+	for (uint32_t i = 0; result->samples && i < result->sampled_links; i++)
+		free(result->samples[i]);
+	free(result->samples);
 	for (uint32_t i = 0; i < result->pauses_told_count; i++)
 		free(result->pauses_told[i].causes);
 	free(result->pauses_told);

@@ -12,6 +12,7 @@
 #include "fabric/operations.h"
 #include "fabric/shards.h"
 #include "fabric/port.h"
+#include "fabric/series.h"
 #include "fabric/result.h"
 #include "fabric/round_trips.h"
 #include "fabric/taps.h"
@@ -132,7 +133,7 @@ static void open_link(struct fabric *fabric, uint32_t number)
 			.is_unordered = fault && (fault->jitter || (fault->late_ppm && fault->late_by)),
 			.is_cut_through = to && to->is_cut_through,
 			.is_whole_ns = network->is_whole_ns,
-			.is_measured = fabric->config->tells_queues,
+			.is_measured = fabric->config->tells_queues || fabric->config->tells_series,
 			.to_shard = to ? fabric->switches[network_index(given->to)].shard
 				       : fabric->endpoints[network_index(given->to)].shard };
 }
@@ -198,6 +199,8 @@ static int open_all(struct fabric *fabric, struct flow_result *results)
 	if (rc == 0)
 		rc = ports_open(fabric);
 	if (rc == 0)
+		rc = series_open(fabric);
+	if (rc == 0)
 		rc = taps_open(fabric);
 	if (rc == 0)
 		rc = telemetry_open(fabric);
@@ -220,6 +223,7 @@ void fabric_end(struct fabric *fabric)
 {
 	windows_close(fabric);
 	taps_close(fabric);
+	series_close(fabric);
 	telemetry_close(fabric);
 	endpoints_close(fabric);
 	operations_close(fabric);

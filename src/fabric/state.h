@@ -274,6 +274,7 @@ struct fabric {
 	vb_time window; /* the shortest way between two shards; 0: there is one shard */
 	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
 	struct windows *windows;                              /* NULL: one shard */
+	struct link_series *series;                           /* by link; NULL: they are not asked for (series.h) */
 	struct taps *taps;                                    /* NULL: nothing is captured */
 	bool is_telling;                                      /* ports record telemetry: telemetry.h */
 	uint16_t *source_ports;                               /* by flow; NULL: no switch needs them (ns3.h) */

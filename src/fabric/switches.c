@@ -4,6 +4,7 @@
 #include "fabric/faults.h"
 #include "fabric/ns3.h"
 #include "fabric/port.h"
+#include "fabric/series.h"
 
 /* ---- Paths ------------------------------------------------------------------------------------------------------- */
 
@@ -116,6 +117,7 @@ static void send_plain(struct shard *shard, uint32_t at_switch, uint32_t number,
 	vb_time queued = link->free_at > shard->now ? link->free_at - shard->now : 0;
 	if (whole->port_bytes && queued + time > link_time(fabric, link, whole->port_bytes)) {
 		fabric->counts[number].drops++;
+		series_on_missing(shard, number);
 		shard->drops++;
 		packet_put(shard, index);
 		return;
