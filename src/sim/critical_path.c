@@ -86,6 +86,15 @@ void critical_path_free(struct critical_path *path)
 	*path = (struct critical_path){ 0 };
 }
 
+const char *operation_kind(const struct graph_operation *operation)
+{
+	static const char *const kinds[] = { [GRAPH_COMPUTE] = "compute",
+		[GRAPH_SEND] = "send",
+		[GRAPH_RECEIVE] = "receive",
+		[GRAPH_COLLECTIVE] = "collective" };
+	return kinds[operation->kind];
+}
+
 const char *operation_text(const struct job_file *file, uint32_t operation, char *text, size_t size)
 {
 	const struct graph *graph = &file->graph;

@@ -30,6 +30,7 @@ void critical_path_free(struct critical_path *path);
 
 /* What an operation is, for people: "rank 3: receive from rank 1 (line 12)". */
 struct job_file;
+const char *operation_kind(const struct graph_operation *operation); /* "compute" */
 const char *operation_text(const struct job_file *file, uint32_t operation, char *text, size_t size);
 
 #endif

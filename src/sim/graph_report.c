@@ -10,11 +10,6 @@
 
 enum { STEPS_TOLD = 12 };
 
-static const char *const kinds[] = { [GRAPH_COMPUTE] = "compute",
-	[GRAPH_SEND] = "send",
-	[GRAPH_RECEIVE] = "receive",
-	[GRAPH_COLLECTIVE] = "collective" };
-
 static const struct graph *graph_of(const struct simulation *simulation)
 {
 	return &simulation->job_file.graph;
@@ -169,8 +164,8 @@ static void put_step_json(FILE *out, const struct simulation *simulation, const 
 	fprintf(out,
 		"{\"rank\": %" PRIu32 ", \"kind\": \"%s\", \"%s\": %" PRIu32 ", \"from_ps\": %" PRId64
 		", \"until_ps\": %" PRId64 ", \"waited_for\": \"%s\"",
-		its->rank, kinds[its->kind], simulation->job_file.where_is, simulation->job_file.where[step->operation],
-		step->from, step->until, causes[step->cause]);
+		its->rank, operation_kind(its), simulation->job_file.where_is,
+		simulation->job_file.where[step->operation], step->from, step->until, causes[step->cause]);
 	if (step->chain)
 		put_chain_json(out, step->chain);
 	fputc('}', out);
@@ -220,7 +215,8 @@ void graph_report_csv(FILE *out, const struct simulation *simulation)
 		const struct graph_operation *its = &graph->operations[i];
 		const struct graph_record *record = &simulation->graph_job.records[i];
 		const bool has_peer = its->kind == GRAPH_SEND || its->kind == GRAPH_RECEIVE;
-		fprintf(out, "%" PRIu32 ",%" PRIu32 ",%s,", its->rank, simulation->job_file.where[i], kinds[its->kind]);
+		fprintf(out, "%" PRIu32 ",%" PRIu32 ",%s,", its->rank, simulation->job_file.where[i],
+			operation_kind(its));
 		if (its->stream != GRAPH_NO_STREAM)
 			fprintf(out, "%u", its->stream);
 		fprintf(out, ",%" PRIu64 ",", its->kind == GRAPH_COMPUTE ? 0 : its->bytes);
@@ -228,73 +224,4 @@ void graph_report_csv(FILE *out, const struct simulation *simulation)
 			fprintf(out, "%" PRIu32, its->peer);
 		fprintf(out, ",%" PRId64 ",%" PRId64 "\n", record->begin, record->end);
 	}
-}
-
-/* ---- A trace ----------------------------------------------------------------------------------------------------- */
-
-/* A track for each rank and stream; operations without a stream, which overlap, are arrows of their own kind. */
-static uint32_t track_of(const struct simulation *simulation, const struct graph_operation *its)
-{
-	const uint32_t streams = graph_of(simulation)->streams + 1;
-	return its->rank * streams + (its->stream == GRAPH_NO_STREAM ? streams - 1 : its->stream);
-}
-
-/* Microseconds with all six digits of a picosecond. */
-static void put_us(FILE *out, const char *name, vb_time ps)
-{
-	fprintf(out, "\"%s\": %" PRId64 ".%06" PRId64, name, ps / VB_US, ps % VB_US);
-}
-
-static void put_span(FILE *out, const struct simulation *simulation, uint32_t number, uint32_t host)
-{
-	const struct graph_operation *its = &graph_of(simulation)->operations[number];
-	const struct graph_record *record = &simulation->graph_job.records[number];
-	const bool overlaps = its->stream == GRAPH_NO_STREAM;
-	char text[200];
-
-	operation_text(&simulation->job_file, number, text, sizeof(text));
-	for (int end = 0; end <= overlaps; end++) {
-		fputs(",\n{\"name\": ", out);
-		vb_json_string(out, text);
-		fprintf(out, ", \"cat\": \"%s\", \"ph\": \"%s\", ", kinds[its->kind],
-			!overlaps ? "X"
-			: end     ? "e"
-				  : "b");
-		put_us(out, "ts", end ? record->end : record->begin);
-		if (!overlaps) {
-			fputs(", ", out);
-			put_us(out, "dur", record->end - record->begin);
-		} else {
-			fprintf(out, ", \"id\": %" PRIu32, number);
-		}
-		fprintf(out, ", \"pid\": %" PRIu32 ", \"tid\": %" PRIu32 "}", host, track_of(simulation, its));
-	}
-}
-
-static void put_names(FILE *out, const struct simulation *simulation, uint32_t rank, uint32_t host)
-{
-	const uint32_t streams = graph_of(simulation)->streams + 1;
-
-	fprintf(out,
-		"%s\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %" PRIu32
-		", \"args\": {\"name\": \"host %" PRIu32 "\"}}",
-		rank ? "," : "", host, host);
-	for (uint32_t i = 0; i < streams; i++)
-		fprintf(out,
-			",\n{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": %" PRIu32 ", \"tid\": %" PRIu32
-			", \"args\": {\"name\": \"rank %" PRIu32 " %s %" PRIu32 "\"}}",
-			host, rank * streams + i, rank, i + 1 < streams ? "stream" : "messages", i);
-}
-
-void graph_report_trace(FILE *out, const struct simulation *simulation)
-{
-	const struct graph *graph = graph_of(simulation);
-
-	fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [", out);
-	for (uint32_t rank = 0; rank < graph->ranks; rank++)
-		put_names(out, simulation, rank, hosts_host_of(&simulation->hosts, rank));
-	for (uint32_t i = 0; i < graph->count; i++)
-		if (simulation->graph_job.records[i].end >= 0)
-			put_span(out, simulation, i, hosts_host_of(&simulation->hosts, graph->operations[i].rank));
-	fputs("\n]}\n", out);
 }

@@ -130,6 +130,7 @@ int session_run(struct session *session, const struct sim_options *options)
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
+	config->tells_series = options->trace != NULL;
 	config->tells_pauses = options->explains_pfc;
 	config->user = session;
 	if (session->simulation.estimate.cpu_s > LONG_S)

@@ -9,6 +9,7 @@
 #include "sim/collective_table.h"
 #include "sim/compare.h"
 #include "sim/graph_report.h"
+#include "sim/graph_trace.h"
 #include "sim/loggops_run.h"
 #include "sim/report.h"
 #include "sim/session.h"
@@ -94,13 +95,13 @@ static int run_captured(struct session *session, const struct sim_options *optio
 	return session_run(session, options);
 }
 
-static int write_trace(const struct sim_options *options, const struct simulation *simulation)
+static int write_trace(const struct sim_options *options, const struct session *session)
 {
 	FILE *file = fopen(options->trace, "we");
 
 	if (!file)
 		return complain(options->trace, -errno);
-	graph_report_trace(file, simulation);
+	graph_trace_put(file, &session->simulation, &session->summary);
 	const bool is_wrong = ferror(file);
 	return fclose(file) || is_wrong ? complain(options->trace, errno ? -errno : -EIO) : 0;
 }
@@ -133,7 +134,7 @@ static int tell(const struct session *session, const struct sim_options *options
 	}
 	int status = csv ? write_csv(csv, options, &session->simulation) : 0;
 	if (!status && options->trace)
-		status = write_trace(options, &session->simulation);
+		status = write_trace(options, session);
 	return status ? status : session_status(session);
 }
 

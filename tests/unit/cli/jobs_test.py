@@ -111,6 +111,52 @@ class Jobs(unittest.TestCase):
         job = self.job("--job", self.traces(*ranks), "--set", "run.limit=50us", self.network([100] * 2), status=4)
         self.assertAlmostEqual(job["gpu_idle_share"], 1 - (50 + 20) / (2 * 50), places=5)
 
+    # ---- The trace ---------------------------------------------------------------------------------------------------
+
+    def trace(self, *arguments):
+        self.sim("--trace", "t.json", *arguments)
+        told = json.loads((self.place / "t.json").read_text())
+        self.assertEqual(told["displayTimeUnit"], "ns")
+        return told["traceEvents"]
+
+    def test_trace__has_a_process_for_each_host_and_a_track_for_each_stream(self):
+        (self.place / "gpus.yaml").write_text(
+            "network: {topology: switch, endpoints: 2, host-rate: 100G}\nhosts: {gpus: 2, nics: 1, scale-up: 1T}\n")
+        ranks = [[node(1, COMPUTE, us=10), node(2, COMPUTE, us=4, is_cpu_op=True), allreduce(3, [1], 40000)] for rank in range(4)]
+        events = self.trace("--job", self.traces(*ranks), self.place / "gpus.yaml")
+        names = {(event["name"], event["pid"], event.get("tid")): event["args"]["name"] for event in events if event["ph"] == "M"}
+        self.assertEqual([name for (what, *_), name in names.items() if what == "process_name"], ["busiest links", "host 0", "host 1"])
+        tracks = {(pid, tid): name for (what, pid, tid), name in names.items() if what == "thread_name"}
+        self.assertEqual(len(set(tracks.values())), 4 * 4)          # three streams a rank, and messages
+        spans = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(len(spans), 4 * 3)
+        for span in spans:
+            rank = int(span["name"].split()[1])
+            self.assertEqual(span["pid"], rank // 2)
+            self.assertTrue(tracks[span["pid"], span["tid"]].startswith(f"rank {rank} stream "), span)
+        for track in tracks:                                        # one at a time
+            its = sorted((span["ts"], span["ts"] + span["dur"]) for span in spans if (span["pid"], span["tid"]) == track)
+            self.assertTrue(all(one[1] <= other[0] + 1e-6 for one, other in zip(its, its[1:])), its)
+
+    def test_trace__counts_what_the_busiest_links_do(self):
+        """An allreduce of 4 MiB by four hosts, of which one has a slow link: that is busy, and the queue is before it."""
+        ranks = [[node(1, COMPUTE, us=10), allreduce(2, [1], 4 << 20)] for rank in range(4)]
+        files = ["--job", self.traces(*ranks), self.network([100, 10, 100, 100])]
+        counts = [event for event in self.trace(*files) if event["ph"] == "C"]
+        names = {event["name"] for event in counts}
+        self.assertEqual(len(names), 2 * 5)
+        self.assertTrue(len(counts) <= len(names) * 257)
+        for name in names:
+            its = [event for event in counts if event["name"] == name]
+            self.assertEqual([event["ts"] for event in its], sorted({event["ts"] for event in its}))
+            self.assertEqual(list(its[-1]["args"].values()), [0])
+        busy = [event["args"]["percent"] for event in counts if event["name"] == "endpoint 1 down: utilisation"]
+        self.assertTrue(90 < max(busy) <= 100, busy)
+        whole = json.loads(self.sim("--json", *files))
+        most = next(link["most_queued_bytes"] for link in whole["busiest_links"] if link["name"] == "endpoint 1 down")
+        queue = [event["args"]["bytes"] for event in counts if event["name"] == "endpoint 1 down: queue"]
+        self.assertTrue(0.9 * most < max(queue) <= most, (max(queue), most))
+
 
 if __name__ == "__main__":
     Jobs.build = pathlib.Path(sys.argv.pop(1)).resolve()
