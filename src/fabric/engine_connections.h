@@ -34,6 +34,7 @@ struct connection {
 	uint32_t depth, posted;               /* of the requester's send queue; work requests in it */
 	uint32_t first_waiting, last_waiting; /* messages for which it has no room; first: or FLOW_NONE */
 	uint16_t requester_index, responder_index, entropy;
+	uint16_t port; /* the requester's source port, if messages are told */
 	uint8_t traffic_class;
 	uint8_t place;       /* of a job's: which of its source's to this peer; 255: it has none */
 	uint8_t quiet_turns; /* since its message ended */

@@ -203,6 +203,8 @@ struct fabric_message {
 	uint64_t tag, bytes;
 	vb_time start, end;                   /* end: when the program heard of it; of one that failed too */
 	uint32_t src, dst, job, error, cause; /* src, dst: ranks */
+	uint32_t from, to;                    /* endpoints */
+	uint16_t port;                        /* the source port of its packets */
 };
 
 #define FABRIC_FAILURES 8
@@ -250,6 +252,12 @@ struct fabric_result {
 /* Runs to whatever end: 0 and a result; -EINVAL and why, -ENOMEM. */
 int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size);
 void fabric_result_free(struct fabric_result *result);
+/* The links by which the packets of a message went, in order, and how many there are. 0: they went by several, or it is
+ * not known: where switches spray, are adaptive or hash as ns-3 does, and where links go down. */
+#define FABRIC_PATH 16
+struct routes;
+uint32_t fabric_path(const struct fabric_config *config, const struct routes *routes,
+	const struct fabric_message *message, uint32_t links[FABRIC_PATH]);
 const char *fabric_end_text(enum fabric_end end);
 
 /* The address of an endpoint: its number in 10.0.0.0/8, from 10.0.0.1. */

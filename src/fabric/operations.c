@@ -137,6 +137,14 @@ static uint32_t number_of_job(const struct fabric *fabric, const struct flow_sta
 	return flow->job - fabric->has_list;
 }
 
+static uint16_t port_of(const struct fabric *fabric, const struct flow_state *flow)
+{
+	const struct hosts *hosts = &fabric->config->hosts;
+	if (hosts_host_of(hosts, flow->from) == hosts_host_of(hosts, flow->to))
+		return 0; /* it was no packets */
+	return fabric->kind->port ? fabric->kind->port(fabric, flow) : flow->entropy;
+}
+
 /* The hash is a sum, so that it is the same with any number of shards. */
 static void note_message(struct shard *shard, const struct flow_state *flow, vb_time at)
 {
@@ -159,7 +167,10 @@ static void note_message(struct shard *shard, const struct flow_state *flow, vb_
 		.dst = flow->to,
 		.job = number_of_job(fabric, flow),
 		.error = flow->result.error,
-		.cause = flow->result.cause };
+		.cause = flow->result.cause,
+		.from = flow->src,
+		.to = flow->dst,
+		.port = port_of(fabric, flow) };
 }
 
 static void tell_end(struct shard *shard, uint32_t number, vb_time heard)

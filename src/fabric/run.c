@@ -186,7 +186,7 @@ static int open_all(struct fabric *fabric, struct flow_result *results)
 	shards_cut(fabric);
 	int rc = open_shards(fabric);
 	for (uint32_t i = 0; rc == 0 && i < network->switch_count; i++) {
-		fabric->switches[i].seed = fabric_chance(fabric->config->seed, i, 0x5EED);
+		fabric->switches[i].seed = fabric_switch_seed(fabric->config->seed, i);
 		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
 		fabric->switches[i].routing = profile->routing;
 		fabric->switches[i].hashes_as_ns3 =

@@ -325,10 +325,26 @@ static inline vb_time link_time(const struct fabric *fabric, const struct link *
 	return link->is_whole_ns ? time - time % VB_NS : time;
 }
 
+static inline uint64_t fabric_switch_seed(uint64_t seed, uint32_t at_switch)
+{
+	return fabric_chance(seed, at_switch, 0x5EED);
+}
+
 /* Distinguishes flows where paths are chosen: a hash of addresses and port. */
+static inline uint32_t flow_hash(uint32_t src, uint32_t dst, uint16_t port)
+{
+	return (uint32_t)fabric_chance(src, dst, port);
+}
 static inline uint32_t packet_flow_hash(const struct packet *packet)
 {
-	return (uint32_t)fabric_chance(packet->src, packet->dst, packet->flow);
+	return flow_hash(packet->src, packet->dst, packet->flow);
+}
+
+/* Where a switch has several ways and goes by that hash: which one of them. */
+static inline uint32_t ecmp_choice(uint64_t switch_seed, uint32_t src, uint32_t dst, uint16_t port, uint32_t count)
+{
+	const uint64_t drawn = fabric_chance(switch_seed, flow_hash(src, dst, port), 0);
+	return (uint32_t)((drawn >> 32) * count >> 32);
 }
 
 /* packets.c */
