@@ -44,7 +44,7 @@ const char vb_sim_help[] =
 	"  --sizes A..B      of that table, each twice the one before, as 8..1G (1K..64M)\n"
 	"  --algorithm NAME  one that --collectives lists; left out: its first\n"
 	"  --json            one JSON object; of a table an array\n"
-	"  --explain job     also tell each step of the job's critical path\n"
+	"  --explain job     also tell each step of the job's critical path, and what it waited for\n"
 	"  --explain pfc     also explain why PAUSE did or did not fire: where, at which threshold, for\n"
 	"                    whose traffic, and which senders it stopped in the end\n"
 	"  --csv FILE        a line for each flow, message or operation\n"

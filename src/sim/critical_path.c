@@ -80,6 +80,31 @@ int critical_path_find(struct critical_path *path, const struct graph_job *job)
 	return 0;
 }
 
+vb_time critical_late(const struct graph_job *job, const struct critical_step *step)
+{
+	const struct graph_record *its = &job->records[step->operation];
+
+	if (step->cause != CRITICAL_MESSAGE)
+		return 0;
+	const vb_time other = job->records[its->let_end].begin;
+	return other > its->begin ? other - its->begin : 0;
+}
+
+bool critical_transfer(const struct graph_job *job, const struct critical_step *step, struct graph_transfer *transfer)
+{
+	const struct graph_operation *its = &job->graph->operations[step->operation];
+
+	if (step->chain && step->chain->transfers)
+		*transfer = step->chain->longest;
+	else if (its->kind == GRAPH_SEND)
+		*transfer = (struct graph_transfer){ .tag = step->operation,
+			.from = its->rank,
+			.to = its->peer,
+			.sent = step->from,
+			.took = step->until - step->from };
+	return (step->chain && step->chain->transfers) || its->kind == GRAPH_SEND;
+}
+
 void critical_path_free(struct critical_path *path)
 {
 	free(path->steps);

@@ -25,6 +25,10 @@ struct critical_path {
 	vb_time computing, network; /* of all steps */
 };
 
+/* Of a step that waited for another rank: how much later that began; 0: it did not. */
+vb_time critical_late(const struct graph_job *job, const struct critical_step *step);
+/* The message that the step is, or of a collective the longest of those; false: it is none. */
+bool critical_transfer(const struct graph_job *job, const struct critical_step *step, struct graph_transfer *transfer);
 int critical_path_find(struct critical_path *path, const struct graph_job *job); /* -ENOMEM */
 void critical_path_free(struct critical_path *path);
 

@@ -6,6 +6,8 @@
 #include "os/json.h"
 #include "sim/critical_path.h"
 #include "sim/gpu_idle.h"
+#include "sim/link_name.h"
+#include "sim/transfer_causes.h"
 #include "sim/value.h"
 
 enum { STEPS_TOLD = 12 };
@@ -13,6 +15,34 @@ enum { STEPS_TOLD = 12 };
 static const struct graph *graph_of(const struct simulation *simulation)
 {
 	return &simulation->job_file.graph;
+}
+
+/* All that is told. */
+struct account {
+	const struct simulation *simulation;
+	struct critical_path path;
+	struct transfer_cause *causes; /* by step; NULL: they are not asked for */
+	double idle;
+};
+
+static void close_account(struct account *account)
+{
+	critical_path_free(&account->path);
+	free(account->causes);
+}
+
+static int open_account(struct account *account, const struct simulation *simulation)
+{
+	*account = (struct account){ .simulation = simulation };
+	int rc = gpu_idle_share(simulation, &account->idle);
+
+	if (!rc)
+		rc = critical_path_find(&account->path, &simulation->graph_job);
+	if (!rc && simulation->explains_job)
+		rc = transfer_causes_find(simulation, &account->path, &account->causes);
+	if (rc)
+		close_account(account);
+	return rc;
 }
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
@@ -32,18 +62,35 @@ static void put_chain(FILE *out, const struct graph_chain *chain)
 		chain->transfers, took, longest->from, longest->to);
 }
 
-static void put_step(FILE *out, const struct simulation *simulation, const struct critical_step *step)
+/* What the step waited for: a rank that began later, and what delayed its message. */
+static void put_causes(FILE *out, const struct account *account, uint32_t number)
+{
+	const struct critical_step *step = &account->path.steps[number];
+	const vb_time late = critical_late(&account->simulation->graph_job, step);
+	char text[300];
+
+	if (late)
+		fprintf(out, ", which began %s later", value_time_text(late, text, sizeof(text)));
+	if (step->chain && step->chain->transfers)
+		put_chain(out, step->chain);
+	if (account->causes && account->causes[number].kind != TRANSFER_NONE)
+		fprintf(out, "; %s",
+			transfer_cause_text(account->simulation, &account->causes[number], text, sizeof(text)));
+}
+
+static void put_step(FILE *out, const struct account *account, uint32_t number)
 {
 	static const char *const causes[] = { [CRITICAL_NOTHING] = "from the beginning",
 		[CRITICAL_OPERATION] = "after the one above",
 		[CRITICAL_MESSAGE] = "until the message of the one above was there" };
+	const struct critical_step *step = &account->path.steps[number];
 	char text[200], from[32], took[32];
 
 	fprintf(out, "  %10s  %10s  %s, %s", value_time_text(step->from, from, sizeof(from)),
 		value_time_text(length_of(step), took, sizeof(took)),
-		operation_text(&simulation->job_file, step->operation, text, sizeof(text)), causes[step->cause]);
-	if (step->chain && step->chain->transfers)
-		put_chain(out, step->chain);
+		operation_text(&account->simulation->job_file, step->operation, text, sizeof(text)),
+		causes[step->cause]);
+	put_causes(out, account, number);
 	fputc('\n', out);
 }
 
@@ -113,31 +160,29 @@ static void put_unfinished(FILE *out, const struct simulation *simulation)
 
 int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 {
-	struct critical_path path;
+	struct account account;
+	const struct critical_path *path = &account.path;
 	char done[32];
-	double idle;
-	int rc = gpu_idle_share(simulation, &idle);
+	int rc = open_account(&account, simulation);
 
-	if (!rc)
-		rc = critical_path_find(&path, &simulation->graph_job);
 	if (rc)
 		return rc;
-	struct told told = to_tell(&path, all ? UINT32_MAX : STEPS_TOLD);
+	struct told told = to_tell(path, all ? UINT32_MAX : STEPS_TOLD);
 	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, done at %s; GPUs idle %.1f%%\n",
 		simulation->job_file.format, graph_of(simulation)->ranks, graph_of(simulation)->count,
-		value_time_text(simulation->result.last_flow, done, sizeof(done)), 100 * idle);
+		value_time_text(simulation->result.last_flow, done, sizeof(done)), 100 * account.idle);
 	put_unfinished(out, simulation);
-	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path.count);
-	put_parts(out, simulation, &path);
+	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path->count);
+	put_parts(out, simulation, path);
 	fputs(told.longer < 0 ? "\n" : "; those that took longest (--explain job has all)\n", out);
-	for (uint32_t i = 0; i < path.count; i++) {
-		const vb_time length = length_of(&path.steps[i]);
+	for (uint32_t i = 0; i < path->count; i++) {
+		const vb_time length = length_of(&path->steps[i]);
 		const bool is_equal = length == told.longer && told.equal > 0;
 		told.equal -= is_equal;
 		if (length > told.longer || is_equal)
-			put_step(out, simulation, &path.steps[i]);
+			put_step(out, &account, i);
 	}
-	critical_path_free(&path);
+	close_account(&account);
 	return 0;
 }
 
@@ -154,11 +199,59 @@ static void put_chain_json(FILE *out, const struct graph_chain *chain)
 			chain->longest.from, chain->longest.to, chain->longest.sent, chain->longest.took);
 }
 
-static void put_step_json(FILE *out, const struct simulation *simulation, const struct critical_step *step)
+static void put_link_json(FILE *out, const struct simulation *simulation, const char *name, uint32_t link)
+{
+	char text[64];
+
+	fprintf(out, ", \"%s\": ", name);
+	if (link == NETWORK_NONE)
+		fputs("null", out);
+	else
+		vb_json_string(out, link_text(&simulation->network, link, text, sizeof(text)));
+}
+
+static void put_transfer_json(FILE *out, const struct simulation *simulation, const struct transfer_cause *cause)
+{
+	fprintf(out,
+		"{\"kind\": \"%s\", \"from\": %" PRIu32 ", \"to\": %" PRIu32 ", \"sent_ps\": %" PRId64
+		", \"took_ps\": %" PRId64,
+		transfer_kind_name(cause->kind), cause->of.from, cause->of.to, cause->of.sent, cause->of.took);
+	put_link_json(out, simulation, "link", cause->link);
+	fprintf(out,
+		", \"is_only_way\": %s, \"queueing_ps\": %" PRId64 ", \"paused_ps\": %" PRId64 ", \"missing\": %" PRIu64
+		", \"load\": %.4f",
+		cause->is_sure ? "true" : "false", cause->queueing, cause->paused, cause->missing, cause->load);
+	put_link_json(out, simulation, "stopped_by", cause->stopper);
+	if (cause->beside_bytes)
+		fprintf(out, ", \"beside\": {\"rank\": %" PRIu32 ", \"bytes\": %" PRIu64 "}", cause->beside,
+			cause->beside_bytes);
+	fputc('}', out);
+}
+
+/* A rank that began later is told always, what links did if it was asked for. */
+static void put_cause_json(FILE *out, const struct account *account, uint32_t number)
+{
+	const struct graph_job *job = &account->simulation->graph_job;
+	const struct critical_step *step = &account->path.steps[number];
+	const vb_time late = critical_late(job, step);
+
+	fputs(", \"cause\": ", out);
+	if (late)
+		fprintf(out, "{\"kind\": \"straggler\", \"rank\": %" PRIu32 ", \"late_ps\": %" PRId64 "}",
+			job->graph->operations[job->records[step->operation].let_end].rank, late);
+	else if (account->causes && account->causes[number].kind != TRANSFER_NONE)
+		put_transfer_json(out, account->simulation, &account->causes[number]);
+	else
+		fputs("null", out);
+}
+
+static void put_step_json(FILE *out, const struct account *account, uint32_t number)
 {
 	static const char *const causes[] = {
 		[CRITICAL_NOTHING] = "nothing", [CRITICAL_OPERATION] = "operation", [CRITICAL_MESSAGE] = "message"
 	};
+	const struct simulation *simulation = account->simulation;
+	const struct critical_step *step = &account->path.steps[number];
 	const struct graph_operation *its = &graph_of(simulation)->operations[step->operation];
 
 	fprintf(out,
@@ -168,19 +261,17 @@ static void put_step_json(FILE *out, const struct simulation *simulation, const 
 		simulation->job_file.where[step->operation], step->from, step->until, causes[step->cause]);
 	if (step->chain)
 		put_chain_json(out, step->chain);
+	put_cause_json(out, account, number);
 	fputc('}', out);
 }
 
 int graph_report_json(FILE *out, const struct simulation *simulation, const char *indent)
 {
 	const struct graph *graph = graph_of(simulation);
-	struct critical_path path;
+	struct account account;
 	uint32_t unfinished;
-	double idle;
-	int rc = gpu_idle_share(simulation, &idle);
+	int rc = open_account(&account, simulation);
 
-	if (!rc)
-		rc = critical_path_find(&path, &simulation->graph_job);
 	if (rc)
 		return rc;
 	graph_job_unfinished(&simulation->graph_job, &unfinished);
@@ -189,18 +280,18 @@ int graph_report_json(FILE *out, const struct simulation *simulation, const char
 	fprintf(out,
 		", \"ranks\": %" PRIu32 ", \"operations\": %" PRIu32 ", \"unfinished\": %" PRIu32
 		", \"gpu_idle_share\": %.6f,\n%s    \"notes\": [",
-		graph->ranks, graph->count, unfinished, idle, indent);
+		graph->ranks, graph->count, unfinished, account.idle, indent);
 	for (unsigned i = 0; i < simulation->job_file.note_count; i++) {
 		fputs(i ? ", " : "", out);
 		vb_json_string(out, simulation->job_file.notes[i]);
 	}
 	fprintf(out, "],\n%s    \"critical_path\": [", indent);
-	for (uint32_t i = 0; i < path.count; i++) {
+	for (uint32_t i = 0; i < account.path.count; i++) {
 		fprintf(out, "%s\n%s      ", i ? "," : "", indent);
-		put_step_json(out, simulation, &path.steps[i]);
+		put_step_json(out, &account, i);
 	}
 	fprintf(out, "]}");
-	critical_path_free(&path);
+	close_account(&account);
 	return 0;
 }
 

@@ -125,13 +125,14 @@ int session_run(struct session *session, const struct sim_options *options)
 		.are_flows = session->simulation.job_count == 0,
 		.limit = session->scenario->limit,
 		.packets = (uint64_t)traffic_of(&session->simulation).packets };
-	config->tells_messages = options->csv != NULL;
+	config->tells_messages = options->csv != NULL || options->explains_job;
+	session->simulation.explains_job = options->explains_job;
 	session->simulation.tries_alone = !options->skips_alone;
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
-	config->tells_series = options->trace != NULL;
-	config->tells_pauses = options->explains_pfc;
+	config->tells_series = options->trace != NULL || options->explains_job;
+	config->tells_pauses = options->explains_pfc || options->explains_job;
 	config->user = session;
 	if (session->simulation.estimate.cpu_s > LONG_S)
 		fprintf(stderr, "verbena sim: %s\n", estimate_text(&session->simulation.estimate, said, sizeof(said)));

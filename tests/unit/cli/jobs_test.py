@@ -83,6 +83,8 @@ class Jobs(unittest.TestCase):
         self.assertEqual([(step["rank"], step["kind"], step["waited_for"]) for step in path[:2]],
                          [(2, "compute", "nothing"), (2, "collective", "operation")])
         self.assertEqual(path[0]["until_ps"], 90_000_000)
+        self.assertEqual(path[1]["cause"], None)        # what links did is told if asked for
+        self.assertIn({"kind": "straggler", "rank": 2, "late_ps": 80_000_000}, [step["cause"] for step in path[2:]])
         self.assertTrue(all(step["waited_for"] == "message" and step["from_ps"] == step["until_ps"] for step in path[2:]), path)
 
     def test_link__that_is_slow_is_on_the_path(self):
@@ -95,6 +97,76 @@ class Jobs(unittest.TestCase):
         self.assertGreater(step["longest"]["took_ps"], 800e6)         # a share of 1 MiB at 10 Gb/s
         told = self.sim(*files)
         self.assertRegex(told, r"6 messages, one after the other, the longest \S+ ms from rank (0 to 1|1 to 2)\n")
+
+    def goal(self, *ranks):
+        path = self.place / "job.goal"
+        path.write_text(f"num_ranks {len(ranks)}\n" + "".join(f"rank {i} {{\n{lines}\n}}\n" for i, lines in enumerate(ranks)))
+        return path
+
+    def cause(self, rank, *arguments):
+        """Of the transfer on the path that this rank sends."""
+        path = self.job("--explain", "job", *arguments)["critical_path"]
+        return next(step["cause"] for step in path if step["cause"] and step["cause"].get("from") == rank)
+
+    def test_transfer__that_waits_in_a_queue_says_where_and_behind_whom(self):
+        """1 MB from each of two, at once: the queue grows to 1 MB and goes away again, 0.5 MB in the mean: 40 us at 100 Gb/s."""
+        job = self.goal("send 1000000b to 1", "recv 1000000b from 0\nrecv 1000000b from 2", "send 1000000b to 1")
+        for rank, other in (0, 2), (2, 0):
+            path = self.job("--explain", "job", "--job", job, self.network([100] * 3))["critical_path"]
+            if path[0]["rank"] == rank:
+                its = path[0]["cause"]
+                self.assertEqual([its["kind"], its["link"], its["is_only_way"], its["from"], its["to"]], ["queue", "endpoint 1 down", True, rank, 1])
+                self.assertTrue(35e6 < its["queueing_ps"] < 45e6, its)
+                self.assertTrue(0.95 < its["load"] <= 1, its)
+                self.assertEqual(its["beside"]["rank"], other)
+                self.assertTrue(900e3 < its["beside"]["bytes"] <= 1e6, its)
+                break
+        else:
+            self.fail(path)
+        self.assertRegex(self.sim("--explain", "job", "--job", job, self.network([100] * 3)),
+                         r"; packets waited 4\d\S* us before endpoint 1 down, which sent 9\d% of the time, beside \S+ \wB of rank [02]\n")
+
+    def test_transfer__that_shares_its_own_link_says_so(self):
+        """Nothing waits in the network: the link of the sender, which sends to two, is what they wait for."""
+        job = self.goal("send 1000000b to 1\nsend 1000000b to 2", "recv 1000000b from 0", "recv 1000000b from 0")
+        its = self.cause(0, "--job", job, self.network([100] * 3))
+        self.assertEqual([its["kind"], its["link"], its["beside"]["rank"]], ["load", "endpoint 0 up", 0])
+
+    def test_transfer__that_is_small_waits_for_the_distance(self):
+        its = self.cause(0, "--job", self.goal("send 1b to 1", "recv 1b from 0"), self.network([100] * 2))
+        self.assertEqual([its["kind"], its["missing"], its["queueing_ps"], its["paused_ps"]], ["distance", 0, 0, 0])
+
+    def test_transfer__that_loses_packets_says_where(self):
+        job = self.goal("send 1000000b to 1", "recv 1000000b from 0")
+        its = self.cause(0, "--job", job, "--set", "network.faults.0.link=endpoint 1 down", "--set", "network.faults.0.loss=0.02",
+                         "--set", "transport.timeout=1ms", self.network([100] * 2))
+        self.assertEqual([its["kind"], its["link"]], ["loss", "endpoint 1 down"])
+        self.assertGreater(its["missing"], 0)
+
+    def test_transfer__that_is_paused_says_because_of_which_queue(self):
+        """Rank 1 sends to 4, past no queue of its own: but behind rank 0 on the link between the switches, which are stopped
+        because 0 and 2 send to 3."""
+        (self.place / "two.csv").write_text("node_a,node_b,gbps,delay_ns\n" + "".join(
+            f"{a},{b},{200 if a == 5 else 100},1000\n" for a, b in ((0, 5), (1, 5), (2, 6), (3, 6), (4, 6), (5, 6))))
+        scenario = self.place / "two.yaml"
+        scenario.write_text("network: {file: two.csv, switch: {flow-control: pfc, buffer: 4MB, class-count: 1,\n"
+                            "  classes: {all: {limit: 100kB, lossless: yes}}}}\ntransport: {cc: none, ack-every: 16}\n")
+        job = self.goal("send 4000000b to 3", "send 1000000b to 4", "send 4000000b to 3", "recv 4000000b from 0\nrecv 4000000b from 2",
+                        "a: recv 1000000b from 1\nb: calc 10000000\nb requires a")
+        its = self.cause(1, "--job", job, scenario)
+        self.assertEqual([its["kind"], its["stopped_by"]], ["pause", "endpoint 3 down"])
+        self.assertIn(its["link"], ["endpoint 1 up", "switch 0 port 2"])
+        self.assertGreater(its["paused_ps"], its["took_ps"] / 10)
+        self.assertIn(", by the queue before endpoint 3 down, ", self.sim("--explain", "job", "--job", job, scenario))
+
+    def test_transfer__of_several_ways_says_so(self):
+        job = self.goal(*["send 1000000b to %d\nrecv 1000000b from %d" % ((i + 2) % 4, (i + 2) % 4) for i in range(4)])
+        scenario = self.place / "leaves.yaml"
+        scenario.write_text("network: {topology: leaf-spine, endpoints: 4, leaves: 2, spines: 2, host-rate: 100G, fabric-rate: 50G,\n"
+                            "  switch: {flow-control: drops, buffer: 0, class-count: 1}}\ntransport: {endpoint: ideal, cc: none}\n")
+        for routing, is_only in ("ecmp", True), ("spray", False):
+            path = self.job("--explain", "job", "--job", job, "--set", f"network.switch.routing={routing}", scenario)["critical_path"]
+            self.assertEqual(path[0]["cause"]["is_only_way"], is_only)
 
     # ---- What GPUs did -----------------------------------------------------------------------------------------------
 
