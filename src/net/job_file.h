@@ -9,9 +9,17 @@
 
 enum { JOB_FILE_NOTES = 16 };
 
+/* Of a format that leaves it open: collectives of a rank that may be under way at once. */
+enum job_streams {
+	JOB_STREAM_OF_RANK,  /* one */
+	JOB_STREAM_OF_GROUP, /* one of each of its groups, as with NCCL's communicators */
+};
+
 struct job_file_options {
 	uint32_t gpus;         /* of the network, for files that leave the number of ranks to it; 0: unknown */
 	bool heeds_processors; /* whoever plays it; otherwise a note says that cpu and nic of messages do not count */
+	enum job_streams streams;
+	bool heeds_priorities; /* the file's: of communications that wait for a stream, the highest is the next */
 	const char *groups;    /* a file with groups of ranks, for formats that have one; NULL: none */
 };
 

@@ -449,6 +449,12 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: likewise, experts of a layer" },
 	{ "workload.*.top-k", VALUE_COUNT, STEP(top_k), BOUNDS(0, 65536), .preset = "0", OF_A_STEP,
 	  .help = "step: likewise, experts that a token meets" },
+	{ "job.streams", VALUE_WORD, FIELD(job_streams), .words = "rank|group", .preset = "rank",
+	  .help = "of a Chakra trace: collectives run one at a time of each rank, or of each of its groups, as with "
+	  "NCCL's communicators" },
+	{ "job.priorities", VALUE_FLAG, FIELD(job_heeds_priorities), .preset = "no",
+	  .help = "of a Chakra trace: of the collectives that wait for one stream, that of the highest comm_priority "
+	  "is the next" },
 
 	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1",
 	  .help = "decides everything that is random" },

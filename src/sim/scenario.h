@@ -12,6 +12,7 @@
 #include "net/network.h"
 #include "net/topologies.h"
 #include "net/hosts.h"
+#include "net/job_file.h"
 #include "net/workloads.h"
 #include "steps/plan.h"
 #include "sim/document.h"
@@ -69,6 +70,9 @@ struct scenario {
 	/* workload */
 	struct scenario_workload workloads[SCENARIO_WORKLOADS];
 	uint32_t workload_count;
+	/* job */
+	enum job_streams job_streams;
+	bool job_heeds_priorities;
 	/* run */
 	enum { MODE_PACKETS, MODE_FORMULA } mode;
 	uint64_t seed;

@@ -266,7 +266,10 @@ static int open_graph(struct simulation *simulation)
 static int read_job(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
 	const uint32_t ranks = simulation_ranks(simulation);
-	const struct job_file_options options = { .gpus = ranks, .groups = files->groups };
+	const struct job_file_options options = { .gpus = ranks,
+		.streams = simulation->scenario->job_streams,
+		.heeds_priorities = simulation->scenario->job_heeds_priorities,
+		.groups = files->groups };
 	int rc = job_file_read(&simulation->job_file, files->job, &options, why, (unsigned)size);
 
 	if (!rc && simulation->job_file.graph.ranks > ranks) {

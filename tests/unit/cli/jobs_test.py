@@ -2,6 +2,7 @@
 """jobs_test BUILD: what `verbena sim --job` tells of traces with collectives: what the job waited for, what GPUs did, and
 the trace for Perfetto. The traces are Chakra's, written here."""
 
+import csv
 import json
 import pathlib
 import subprocess
@@ -69,6 +70,7 @@ class Jobs(unittest.TestCase):
         done = subprocess.run([self.build / "src/cli/verbena", "sim", *map(str, arguments)], cwd=self.place, text=True,
                               timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.said = done.stderr
         return done.stdout
 
     def job(self, *arguments, status=0):
@@ -182,6 +184,43 @@ class Jobs(unittest.TestCase):
         ranks = [[node(1, COMPUTE, us=100)], [node(1, COMPUTE, us=20)]]
         job = self.job("--job", self.traces(*ranks), "--set", "run.limit=50us", self.network([100] * 2), status=4)
         self.assertAlmostEqual(job["gpu_idle_share"], 1 - (50 + 20) / (2 * 50), places=5)
+
+    # ---- Streams -----------------------------------------------------------------------------------------------------
+
+    def begins(self, *arguments):
+        """When each node of rank 0 begins, in us."""
+        self.sim("--csv", "t.csv", *arguments)
+        with open(self.place / "t.csv") as file:
+            return {int(line["node"]): int(line["begin_ps"]) / 1e6 for line in csv.DictReader(file) if line["rank"] == "0"}
+
+    def test_groups__have_streams_of_their_own_if_asked(self):
+        """Of a computation, two collectives of all ranks, and one of a group of them."""
+        (self.place / "groups.json").write_text('{"1": [0, 1, 2, 3]}')
+        ranks = [[node(1, COMPUTE, us=50), allreduce(2, [], 4000), allreduce(3, [], 4000),
+                  node(4, COLLECTIVE, comm_type=ALL_REDUCE, comm_size=4000, pg_name=1)] for rank in range(4)]
+        files = ["--job", self.traces(*ranks), "--groups", "groups.json", self.network([100] * 4)]
+        begin = self.begins(*files)
+        self.assertEqual([begin[1], begin[2]], [0, 0])
+        self.assertTrue(0 < begin[3] < begin[4], begin)
+        begin = self.begins("--set", "job.streams=group", *files)
+        self.assertEqual([begin[1], begin[2], begin[4]], [0, 0, 0])
+        self.assertTrue(0 < begin[3], begin)
+
+    def test_priorities__decide_which_collective_is_next_if_asked(self):
+        """Both wait for the computation and then for the first collective, of the highest identifier."""
+        def ranks(first, second):
+            return [[node(1, COMPUTE, us=1), node(2, COLLECTIVE, [1], comm_type=ALL_REDUCE, comm_size=4000, comm_priority=first),
+                     node(3, COLLECTIVE, [1], comm_type=ALL_REDUCE, comm_size=4000, comm_priority=second),
+                     node(4, COLLECTIVE, comm_type=ALL_REDUCE, comm_size=400000)] for rank in range(4)]
+        network = self.network([100] * 4)
+        begin = self.begins("--job", self.traces(*ranks(0, 7)), network)
+        self.assertTrue(begin[4] < begin[2] < begin[3], begin)
+        begin = self.begins("--job", self.traces(*ranks(0, 7)), "--set", "job.priorities=yes", network)
+        self.assertTrue(begin[4] < begin[3] < begin[2], begin)
+        begin = self.begins("--job", self.traces(*ranks(7, 0)), "--set", "job.priorities=yes", network)
+        self.assertTrue(begin[4] < begin[2] < begin[3], begin)
+        self.sim("--job", self.traces(*ranks(0, 200)), "--set", "job.priorities=yes", network, status=2)
+        self.assertIn("its comm_priority is no whole number from -128 to 127", self.said)
 
     # ---- The trace ---------------------------------------------------------------------------------------------------
 

@@ -215,7 +215,7 @@ static void collectives__have_the_size_that_their_kind_counts(void **state)
 	expect_note("4 collectives BROADCAST only take their duration, nothing is sent");
 	expect_note("4 collectives GATHER only take their duration, nothing is sent");
 	expect_note("4 nodes of communication are calls on the CPU (is_cpu_op): they take no time");
-	expect_note("4 collectives have a comm_priority: not modelled");
+	expect_note("4 collectives have a comm_priority: not heeded (job.priorities)");
 	play();
 }
 
