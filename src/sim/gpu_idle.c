@@ -52,11 +52,16 @@ static vb_time computing_time(const struct graph_job *job, uint32_t rank, vb_tim
 	return time_in(intervals, count);
 }
 
+vb_time job_time(const struct simulation *simulation)
+{
+	const struct fabric_result *result = &simulation->result;
+	return result->end == FABRIC_DONE ? result->last_flow : result->ended_at;
+}
+
 int gpu_idle_share(const struct simulation *simulation, double *share)
 {
 	const struct graph *graph = &simulation->job_file.graph;
-	const struct fabric_result *result = &simulation->result;
-	const vb_time end = result->end == FABRIC_DONE ? result->last_flow : result->ended_at;
+	const vb_time end = job_time(simulation);
 	double computing = 0;
 	struct interval *intervals = malloc(((size_t)graph->count + 1) * sizeof(*intervals));
 

@@ -5,6 +5,7 @@
 
 #include "sim/simulation.h"
 
+vb_time job_time(const struct simulation *simulation);
 int gpu_idle_share(const struct simulation *simulation, double *share); /* 0 to 1; -ENOMEM */
 
 #endif

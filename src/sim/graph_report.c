@@ -162,15 +162,16 @@ int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 {
 	struct account account;
 	const struct critical_path *path = &account.path;
-	char done[32];
+	char end[32];
 	int rc = open_account(&account, simulation);
 
 	if (rc)
 		return rc;
 	struct told told = to_tell(path, all ? UINT32_MAX : STEPS_TOLD);
-	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, done at %s; GPUs idle %.1f%%\n",
+	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, %s at %s; GPUs idle %.1f%%\n",
 		simulation->job_file.format, graph_of(simulation)->ranks, graph_of(simulation)->count,
-		value_time_text(simulation->result.last_flow, done, sizeof(done)), 100 * account.idle);
+		simulation->result.end == FABRIC_DONE ? "done" : "cut",
+		value_time_text(job_time(simulation), end, sizeof(end)), 100 * account.idle);
 	put_unfinished(out, simulation);
 	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path->count);
 	put_parts(out, simulation, path);

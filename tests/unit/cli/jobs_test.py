@@ -170,6 +170,18 @@ class Jobs(unittest.TestCase):
             path = self.job("--explain", "job", "--job", job, "--set", f"network.switch.routing={routing}", scenario)["critical_path"]
             self.assertEqual(path[0]["cause"]["is_only_way"], is_only)
 
+    def test_causes__and_the_trace_are_the_same_with_any_number_of_threads(self):
+        scenario = self.place / "leaves.yaml"
+        scenario.write_text("network: {topology: leaf-spine, endpoints: 16, leaves: 4, spines: 2, host-rate: 100G}\n")
+        ranks = [[node(1, COMPUTE, us=1 + rank % 3), allreduce(2, [1], 1 << 20)] for rank in range(16)]
+        files = ["--job", self.traces(*ranks), "--explain", "job", "--trace", "t.json", scenario]
+        told = []
+        for threads in 1, 3:
+            job = self.job("--set", f"run.threads={threads}", *files)
+            told.append((job, (self.place / "t.json").read_text()))
+        self.assertEqual(told[0], told[1])
+        self.assertTrue(any(step["cause"] and step["cause"]["kind"] != "straggler" for step in told[0][0]["critical_path"]))
+
     # ---- What GPUs did -----------------------------------------------------------------------------------------------
 
     def test_gpus__compute_nothing_while_a_cpu_does(self):
@@ -182,7 +194,9 @@ class Jobs(unittest.TestCase):
     def test_gpus__of_a_run_that_is_cut_are_idle_until_then(self):
         """Cut at 50 us, rank 0's GPU has computed all the time, rank 1's 20 us."""
         ranks = [[node(1, COMPUTE, us=100)], [node(1, COMPUTE, us=20)]]
-        job = self.job("--job", self.traces(*ranks), "--set", "run.limit=50us", self.network([100] * 2), status=4)
+        files = ["--job", self.traces(*ranks), "--set", "run.limit=50us", self.network([100] * 2)]
+        job = self.job(*files, status=4)
+        self.assertIn("2 operations, cut at 50 us; GPUs idle 30.0%", self.sim(*files, status=4))
         self.assertAlmostEqual(job["gpu_idle_share"], 1 - (50 + 20) / (2 * 50), places=5)
 
     # ---- Streams -----------------------------------------------------------------------------------------------------
