@@ -208,7 +208,8 @@ struct fabric_result {
 	struct flow_result *flows;                       /* in the order of config->flows */
 	struct fabric_failure failures[FABRIC_FAILURES]; /* the first of all messages that failed, by time */
 	uint32_t failure_count;
-	struct fabric_message *messages; /* if asked for: those that ended, by start, source, job and tag */
+	struct fabric_message
+		*messages; /* if asked for: those that ended, by start, source, job, tag and destination */
 	uint64_t message_count;
 	struct fabric_link_counts *links;
 	uint32_t *cycle; /* links of a deadlock, each waiting for the next */

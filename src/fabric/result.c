@@ -65,16 +65,30 @@ static void say_failures(const struct fabric *fabric, struct fabric_result *resu
 		}
 }
 
+static int by_number(uint64_t one, uint64_t other)
+{
+	return one < other ? -1 : one > other;
+}
+
+/* Only messages that are the same in all that is told compare as equal: qsort may put equal ones in any order. */
 static int by_start(const void *a, const void *b)
 {
 	const struct fabric_message *one = a, *other = b;
-	if (one->start != other->start)
-		return one->start < other->start ? -1 : 1;
-	if (one->src != other->src)
-		return one->src < other->src ? -1 : 1;
-	if (one->job != other->job)
-		return one->job < other->job ? -1 : 1;
-	return one->tag < other->tag ? -1 : one->tag > other->tag;
+	const uint64_t pairs[][2] = {
+		{ (uint64_t)one->start, (uint64_t)other->start },
+		{ one->src, other->src },
+		{ one->job, other->job },
+		{ one->tag, other->tag },
+		{ one->dst, other->dst },
+		{ (uint64_t)one->end, (uint64_t)other->end },
+		{ one->bytes, other->bytes },
+		{ one->error, other->error },
+		{ one->cause, other->cause },
+	};
+	int order = 0;
+	for (size_t i = 0; order == 0 && i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		order = by_number(pairs[i][0], pairs[i][1]);
+	return order;
 }
 
 static int say_job_ends(const struct fabric *fabric, struct fabric_result *result)

@@ -337,6 +337,30 @@ static void connections_without_end__end_the_run(void **state)
 	}
 }
 
+/* ---- The order in which messages are told ------------------------------------------------------------------------ */
+
+/* Rank 0 sends to all others at once, with one tag: the nearer to the last, the fewer bytes, so those end first. */
+static void begin_alike(struct job *job, uint32_t rank, struct job_sink *sink)
+{
+	for (uint32_t to = 1; rank == 0 && to < RANKS; to++)
+		sink->send(sink, &(struct message){ .dst = to, .bytes = (RANKS - to) * 100000, .tag = 7 });
+}
+
+static void messages_with_one_tag__are_told_by_destination(void **state)
+{
+	static const struct job_kind kind = { .begin = begin_alike };
+	struct job job = { &kind, RANKS - 1, RANKS };
+	struct job *const jobs[] = { &job };
+	make_leaves();
+	struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+	config.tells_messages = true;
+	run(&config, &result);
+	assert_int_equal(result.message_count, RANKS - 1);
+	assert_true(result.messages[0].end > result.messages[RANKS - 2].end);
+	for (uint32_t i = 0; i < RANKS - 1; i++)
+		assert_int_equal(result.messages[i].dst, i + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +372,7 @@ int main(void)
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
 		cmocka_unit_test_teardown(messages_that_fail__are_told, teardown),
 		cmocka_unit_test_teardown(connections_without_end__end_the_run, teardown),
+		cmocka_unit_test_teardown(messages_with_one_tag__are_told_by_destination, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
