@@ -99,10 +99,18 @@ static void take_computation(struct job_sink *calls, vb_time until, uint64_t tag
 	queue(sink->shard->fabric, sink->rank, number, until);
 }
 
+static void end_for_memory(struct job_sink *calls)
+{
+	((struct sink *)calls)->shard->is_out_of_memory = true;
+}
+
 static struct sink sink_of(struct shard *shard, uint32_t rank, uint8_t job)
 {
 	return (struct sink){
-		.calls = { .send = take_message, .compute = take_computation }, .shard = shard, .rank = rank, .job = job
+		.calls = { .send = take_message, .compute = take_computation, .lack_memory = end_for_memory },
+		.shard = shard,
+		.rank = rank,
+		.job = job
 	};
 }
 

@@ -337,6 +337,34 @@ static void connections_without_end__end_the_run(void **state)
 	}
 }
 
+/* Rank 3 lacks memory when the token comes: with any number of threads the run ends so, not as one that waits. */
+static void forget_at_3(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+{
+	if (rank == 3)
+		sink->lack_memory(sink);
+	else
+		token_arrived(job, rank, tag, at, sink);
+}
+
+static void job_without_memory__ends_the_run(void **state)
+{
+	static const struct job_kind kind = {
+		.begin = token_begin, .arrived = forget_at_3, .computed = token_computed
+	};
+	static struct token token;
+	make_leaves();
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		token = make_token(8, 0);
+		token.job.kind = &kind;
+		struct job *const jobs[] = { &token.job };
+		struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+		config.threads = threads;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_MEMORY);
+		fabric_result_free(&result);
+	}
+}
+
 /* ---- The order in which messages are told ------------------------------------------------------------------------ */
 
 /* Rank 0 sends to all others at once, with one tag: the nearer to the last, the fewer bytes, so those end first. */
@@ -372,6 +400,7 @@ int main(void)
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
 		cmocka_unit_test_teardown(messages_that_fail__are_told, teardown),
 		cmocka_unit_test_teardown(connections_without_end__end_the_run, teardown),
+		cmocka_unit_test_teardown(job_without_memory__ends_the_run, teardown),
 		cmocka_unit_test_teardown(messages_with_one_tag__are_told_by_destination, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
