@@ -31,22 +31,52 @@ static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t
 	return hosts_host_of(hosts, rank) != hosts_host_of(hosts, other);
 }
 
-/* All hosts send what the first does, but for a byte. What stays in a host is no packet. */
-static void count_collective(
-	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+/* So many messages like this one. Those that stay in their host are no packets. */
+static void count_step(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job,
+	uint32_t place, struct collective_step is, double times)
+{
+	traffic->messages += times;
+	traffic->bytes += (double)is.bytes * times;
+	if (crosses(simulation, collective_rank_at(&job->of, place), collective_rank_at(&job->of, is.to)))
+		count(traffic, is.bytes, times, &simulation->config);
+}
+
+/* By steps all hosts send what the first does, but for a byte. */
+static void count_steps(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
 {
 	const uint32_t gpus = simulation->hosts.gpus ? simulation->hosts.gpus : 1;
 	const uint32_t alike = gpus < job->of.ranks ? gpus : job->of.ranks;
+	const uint32_t steps = collective_steps(&job->of, job->algorithm);
+	const double times = (double)job->of.ranks / alike;
 
-	for (uint32_t rank = 0; rank < alike; rank++)
-		for (uint32_t i = 0; i < sends_of(job, rank); i++) {
-			const struct collective_step is = message_of(job, rank, i);
-			const double times = (double)job->of.ranks / alike;
-			traffic->messages += times;
-			traffic->bytes += (double)is.bytes * times;
-			if (crosses(simulation, job->of.first + rank, collective_rank_at(&job->of, is.to)))
-				count(traffic, is.bytes, times, &simulation->config);
+	for (uint32_t place = 0; place < alike; place++)
+		for (uint32_t i = 0; i < steps; i++)
+			count_step(traffic, simulation, job, place, job->algorithm->step(&job->of, place, i), times);
+}
+
+/* By edges each rank sends something else: a chain's end nothing, an inner rank of a tree more than a leaf. */
+static void count_edges(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+
+	for (uint32_t place = 0; place < job->of.ranks; place++)
+		for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
+			const uint64_t bytes = edges[i].bytes;
+			const uint32_t to = edges[i].to, last = collective_pieces(bytes) - 1;
+			const struct collective_step whole = { to, collective_piece(bytes, 0) };
+			const struct collective_step rest = { to, collective_piece(bytes, last) };
+			count_step(traffic, simulation, job, place, whole, last);
+			count_step(traffic, simulation, job, place, rest, 1);
 		}
+}
+
+static void count_collective(
+	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	if (job->algorithm->edges)
+		count_edges(traffic, simulation, job);
+	else
+		count_steps(traffic, simulation, job);
 	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
 }
 
