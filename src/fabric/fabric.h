@@ -235,7 +235,6 @@ struct fabric_result {
 /* Runs to whatever end: 0 and a result; -EINVAL and why, -ENOMEM. */
 int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size);
 void fabric_result_free(struct fabric_result *result);
-const char *fabric_end_text(enum fabric_end end);
 
 /* The address of an endpoint: its number in 10.0.0.0/8, from 10.0.0.1. */
 static inline struct vb_gid fabric_gid(uint32_t endpoint)

@@ -192,18 +192,3 @@ void fabric_result_free(struct fabric_result *result)
 	free(result->pauses_told);
 	*result = (struct fabric_result){ 0 };
 }
-
-const char *fabric_end_text(enum fabric_end end)
-{
-	static const char *const texts[] = {
-		[FABRIC_DONE] = "every flow ended",
-		[FABRIC_LIMIT] = "the limit of virtual time was reached",
-		[FABRIC_DEADLOCK] = "deadlock: ports wait for each other in a cycle",
-		[FABRIC_LIVELOCK] = "livelock: packets move, but no flow makes progress",
-		[FABRIC_IDLE] = "no events are left, and flows are open",
-		[FABRIC_STOPPED] = "interrupted",
-		[FABRIC_MEMORY] = "out of memory",
-		[FABRIC_NUMBERS] = "no number is left for another connection between two endpoints",
-	};
-	return texts[end];
-}

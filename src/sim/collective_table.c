@@ -7,6 +7,7 @@
 #include <string.h>
 #include "net/collectives.h"
 #include "sim/job.h"
+#include "sim/report.h"
 #include "sim/session.h"
 
 #define MOST_BYTES ((uint64_t)1 << 40)
@@ -155,7 +156,7 @@ static int put_row(
 			put_line(&row);
 	} else if (status >= SIM_EXIT_LOSSLESS_DROPS || status == SIM_EXIT_BAD_NEWS) {
 		fprintf(stderr, "verbena sim: %" PRIu64 " bytes: %s\n", bytes,
-			fabric_end_text(session.simulation.result.end));
+			report_end_text(&session.simulation, report_end(&session.simulation)));
 	}
 	session_close(&session);
 	return status;

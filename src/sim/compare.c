@@ -116,7 +116,7 @@ static void put_line(const char *name, const struct session *session)
 	char jct[32], p50[32], p95[32], p99[32], rate[32];
 
 	printf("%-34s %-9s %10s %10s %10s %10s %7.2f %7.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8s%s\n", name,
-		report_end_name(result->end),
+		report_end_name(report_end(&session->simulation)),
 		result->flows_done ? value_time_text(result->last_flow, jct, sizeof(jct)) : "-",
 		all->count ? value_time_text(all->p50, p50, sizeof(p50)) : "-",
 		all->count ? value_time_text(all->p95, p95, sizeof(p95)) : "-",
@@ -125,8 +125,8 @@ static void put_line(const char *name, const struct session *session)
 		value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
 		result->lossless_drops ? "  LOSSLESS DROPS" : "");
 	if (result->flows_failed)
-		printf("  %" PRIu64 " of %" PRIu64 " %s that ended FAILED\n", result->flows_failed, result->flows_done,
-			session->simulation.job_count ? "messages" : "flows");
+		printf("  %" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed, result->flows_done,
+			report_unit(&session->simulation));
 	for (unsigned i = 0; i < session->simulation.label_count; i++)
 		printf("  NOTE: %s\n", session->simulation.labels[i]);
 	fflush(stdout);

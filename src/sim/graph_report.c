@@ -105,30 +105,30 @@ static void put_parts(FILE *out, const struct simulation *simulation, const stru
 		fprintf(out, ", messages %s", value_time_text(messages, text, sizeof(text)));
 }
 
-static void put_unfinished(FILE *out, const struct simulation *simulation)
+static void put_summary(FILE *out, const struct simulation *simulation)
 {
-	char text[200];
+	char text[200], last[32];
 	uint32_t count;
 	const uint32_t first = graph_job_unfinished(&simulation->graph_job, &count);
 
+	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, %s at %s; GPUs idle %.1f%%\n",
+		simulation->job_file.format, graph_of(simulation)->ranks, graph_of(simulation)->count,
+		first == GRAPH_NONE ? "done" : "not done: the last that ended",
+		value_time_text(simulation->result.last_flow, last, sizeof(last)), 100 * graph_idle_share(simulation));
 	if (first != GRAPH_NONE)
-		fprintf(out, "%" PRIu32 " operations never ended, the first: %s\n", count,
+		fprintf(out, "%" PRIu32 " operation%s never ended, the first: %s\n", count, count == 1 ? "" : "s",
 			operation_text(&simulation->job_file, first, text, sizeof(text)));
 }
 
 int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 {
 	struct critical_path path;
-	char done[32];
 	int rc = critical_path_find(&path, &simulation->graph_job);
 
 	if (rc)
 		return rc;
 	struct told told = to_tell(&path, all ? UINT32_MAX : STEPS_TOLD);
-	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, done at %s; GPUs idle %.1f%%\n",
-		simulation->job_file.format, graph_of(simulation)->ranks, graph_of(simulation)->count,
-		value_time_text(simulation->result.last_flow, done, sizeof(done)), 100 * graph_idle_share(simulation));
-	put_unfinished(out, simulation);
+	put_summary(out, simulation);
 	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path.count);
 	put_parts(out, simulation, &path);
 	fputs(told.longer < 0 ? "\n" : "; those that took longest (--explain job has all)\n", out);

@@ -11,9 +11,9 @@ struct progress {
 	unsigned every_s; /* 0: no progress lines */
 	double told_s;    /* the time of the last line, from the beginning */
 	bool is_terminal, has_line;
-	bool are_flows;   /* not messages of jobs */
-	vb_time limit;    /* of virtual time; 0: none */
-	uint64_t packets; /* of data, if none is sent twice */
+	const char *unit;    /* what is counted: "flow" */
+	vb_time limit;       /* of virtual time; 0: none */
+	uint64_t packets;    /* of data, if none is sent twice */
 };
 
 void progress_start(struct progress *progress);                                   /* listens for interrupts */

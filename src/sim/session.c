@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sim/variants.h"
+#include "sim/report.h"
 #include "sim/traffic.h"
+#include "sim/variants.h"
 
 #define LONG_S 60.0 /* runs that take longer are announced with their time */
 
@@ -120,7 +121,7 @@ int session_run(struct session *session, const struct sim_options *options)
 
 	session->progress = (struct progress){ .every_s = options->progress_s,
 		.is_terminal = options->is_terminal,
-		.are_flows = session->simulation.job_count == 0,
+		.unit = report_unit(&session->simulation),
 		.limit = session->scenario->limit,
 		.packets = (uint64_t)traffic_of(&session->simulation).packets };
 	config->tells_messages = options->csv != NULL;
@@ -146,11 +147,8 @@ int session_status(const struct session *session)
 {
 	const struct simulation *simulation = &session->simulation;
 	const struct fabric_result *result = &simulation->result;
-	uint32_t unfinished;
 
-	if (result->end != FABRIC_DONE)
-		return SIM_EXIT_NO_END;
-	if (simulation->has_graph && graph_job_unfinished(&simulation->graph_job, &unfinished) != GRAPH_NONE)
+	if (report_end(simulation) != FABRIC_DONE)
 		return SIM_EXIT_NO_END;
 	if (result->lossless_drops)
 		return SIM_EXIT_LOSSLESS_DROPS;

@@ -10,20 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
-TINY = """
-name: tiny
-network:
-  topology: switch
-  endpoints: 4
-  host-rate: 100G
-  host-delay: 1us
-  switch: {flow-control: drops, buffer: 0, class-count: 1}
-workload:
-  - {kind: incast, target: 3, senders: 3, bytes: 20kB}
-"""
+from sim_case import SimCase, TINY
+
 # So that each example takes a moment: what of it is made smaller.
 SMALLER = {
     "permutation-1024": ["workload.bytes=20kB"],
@@ -46,28 +36,7 @@ STATUS = {"ring": 3, "ring network.switch.watchdog=0": 4, "incast network.switch
           "livelock transport.recovery=go-back-0": 4}
 
 
-class Sim(unittest.TestCase):
-    build = root = None
-
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.place = pathlib.Path(scratch.name)
-
-    def sim(self, *arguments, status=0):
-        done = subprocess.run([self.build / "src/cli/verbena", "sim", *map(str, arguments)], cwd=self.place, text=True,
-                              timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done
-
-    def scenario(self, text=TINY, name="s.yaml"):
-        path = self.place / name
-        path.write_text(text)
-        return path
-
-    def json(self, *arguments, status=0):
-        return json.loads(self.sim("--json", *arguments, status=status).stdout)
-
+class Sim(SimCase):
     def settings(self, name):
         return [word for setting in SMALLER.get(name, []) for word in ("--set", setting)]
 
@@ -601,8 +570,13 @@ workload:
     def test_job__that_waits_for_ever_says_so(self):
         job = self.place / "job.goal"
         job.write_text("num_ranks 2\nrank 0 {\nrecv 1b from -1\n}\nrank 1 {\ncalc 5\n}\n")
-        self.assertIn("1 operations never ended, the first: rank 0 receives from any rank (line 3)",
-                      self.sim("--job", job, self.scenario(), status=4).stdout)
+        told = self.sim("--job", job, self.scenario(), status=4).stdout
+        self.assertIn("1 operation never ended, the first: rank 0 receives from any rank (line 3)", told)
+        self.assertIn("ended: no events are left, and operations wait for ever, at ", told)
+        self.assertIn("2 operations, not done: the last that ended at ", told)
+        self.assertNotIn("flow", told)
+        self.assertNotIn(" open\n", told)
+        self.assertEqual(json.loads(self.sim("--json", "--job", job, self.scenario(), status=4).stdout)["end"], "idle")
 
     def test_dry_run__says_what_a_run_would_take(self):
         said = self.sim("--dry-run", self.scenario()).stdout

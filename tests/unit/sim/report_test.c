@@ -67,6 +67,38 @@ static void run_in_which_no_flow_ended__has_no_last_flow(void **state)
 	assert_null(strstr(report_of(INCAST, true), "\"jct_ps\": null"));
 }
 
+/* Of flows, of a collective's messages, and of operations. */
+static void every_end__has_a_name_and_a_sentence(void **state)
+{
+	static const char *const units[] = { "flow", "message", "operation" };
+	for (uint32_t unit = 0; unit < 3; unit++) {
+		struct simulation run = { .job_count = unit > 0, .has_graph = unit == 2 };
+		assert_string_equal(report_unit(&run), units[unit]);
+		for (enum fabric_end end = FABRIC_DONE; end <= FABRIC_NUMBERS; end++) {
+			assert_true(strlen(report_end_text(&run, end)) > 8);
+			assert_true(strlen(report_end_name(end)) > 3);
+			assert_true(unit == 0 || !strstr(report_end_text(&run, end), "flow"));
+		}
+	}
+}
+
+static void run_of_a_collective__tells_of_messages(void **state)
+{
+	static const char text[] =
+		"network: {topology: switch, endpoints: 4}\nworkload: {kind: allreduce, bytes: 20kB}\n"
+		"run: {limit: 1us}\n";
+	assert_non_null(strstr(report_of(text, false), "no message has ended\n24 messages are open\n"));
+}
+
+/* Eight GPUs of one host. */
+static void run_that_sends_nothing_by_links__lists_none(void **state)
+{
+	static const char text[] = "network: {topology: switch, endpoints: 8}\nhosts: {gpu: H100}\n"
+				   "workload: {kind: allreduce, bytes: 20kB}\n";
+	assert_null(strstr(report_of(text, false), "busiest"));
+	assert_non_null(strstr(report_of(INCAST, false), "busiest links\n  endpoint"));
+}
+
 static void cost__has_the_time_of_setting_up_beside_that_of_the_run(void **state)
 {
 	assert_non_null(strstr(report_of(INCAST, false), " s of CPU time, after "));
@@ -77,6 +109,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_in_which_no_flow_ended__has_no_last_flow),
+		cmocka_unit_test(every_end__has_a_name_and_a_sentence),
+		cmocka_unit_test(run_of_a_collective__tells_of_messages),
+		cmocka_unit_test(run_that_sends_nothing_by_links__lists_none),
 		cmocka_unit_test(cost__has_the_time_of_setting_up_beside_that_of_the_run),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
