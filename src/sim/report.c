@@ -174,6 +174,8 @@ static void put_jobs(FILE *out, const struct simulation *simulation)
 				(double)took / (double)simulation->alone[workload]);
 		fputc('\n', out);
 	}
+	if (simulation->alone_end != FABRIC_DONE)
+		fprintf(out, "times alone are missing: %s\n", report_end_text(simulation, simulation->alone_end));
 }
 
 /* Of operations the job's own part says which never ended. */

@@ -281,6 +281,8 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	}
 	if (alone_is_wanted(simulation))
 		put_jobs(&object, simulation);
+	if (simulation->alone)
+		string(&object, "alone_end", report_end_name(simulation->alone_end));
 	if (simulation->has_graph)
 		graph_report_json(out, simulation, indent);
 	if (with_flows)

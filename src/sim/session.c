@@ -105,6 +105,9 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 static bool on_progress(void *user, const struct fabric_progress *now)
 {
 	struct session *session = user;
+
+	if (session->simulation.runs_alone != session->progress.runs_alone)
+		progress_begin_alone(&session->progress, session->simulation.runs_alone);
 	return progress_tell(&session->progress, now);
 }
 
@@ -148,7 +151,7 @@ int session_status(const struct session *session)
 	const struct simulation *simulation = &session->simulation;
 	const struct fabric_result *result = &simulation->result;
 
-	if (report_end(simulation) != FABRIC_DONE)
+	if (report_end(simulation) != FABRIC_DONE || simulation->alone_end != FABRIC_DONE)
 		return SIM_EXIT_NO_END;
 	if (result->lossless_drops)
 		return SIM_EXIT_LOSSLESS_DROPS;

@@ -27,9 +27,11 @@ struct simulation {
 	struct collective given;            /* of the last workload that is a collective; ranks 0: there is none */
 	struct collective_job *collectives; /* by job: a collective may be several rings */
 	struct job **jobs;
-	uint32_t *workload_of; /* by job */
-	bool tries_alone;      /* the caller's */
-	vb_time *alone;        /* by workload: how long it takes without the others; NULL: it was not tried */
+	uint32_t *workload_of;     /* by job */
+	bool tries_alone;          /* the caller's */
+	vb_time *alone;            /* by workload: how long it takes without the others; NULL: it was not tried */
+	uint32_t runs_alone;       /* that have begun */
+	enum fabric_end alone_end; /* of the first of them that did not come to its end; FABRIC_DONE: all did */
 	uint32_t job_count;
 	uint32_t *captured;
 	uint32_t captured_count;
