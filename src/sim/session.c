@@ -128,7 +128,8 @@ int session_run(struct session *session, const struct sim_options *options)
 		.limit = session->scenario->limit,
 		.packets = (uint64_t)traffic_of(&session->simulation).packets };
 	config->tells_messages = options->csv != NULL;
-	session->simulation.tries_alone = !options->skips_alone;
+	/* A table of runs has no column for it. */
+	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
