@@ -51,15 +51,44 @@ static int complain(const char *path, int error)
 	return SIM_EXIT_BAD_NEWS;
 }
 
-static int write_csv(FILE *file, const struct sim_options *options, const struct simulation *simulation)
+/* Files to write, which are opened before the run: it may take long. */
+struct outputs {
+	FILE *csv, *trace; /* NULL: not asked for */
+};
+
+static int open_output(const char *path, FILE **file)
 {
-	if (simulation->has_graph)
-		graph_report_csv(file, simulation);
-	else
-		report_csv(file, simulation);
-	if (fflush(file) || ferror(file))
-		return complain(options->csv, errno ? -errno : -EIO);
-	return 0;
+	*file = path ? fopen(path, "we") : NULL;
+	return path && !*file ? complain(path, -errno) : 0;
+}
+
+static int close_output(const char *path, FILE *file)
+{
+	errno = 0;
+	const bool is_wrong = file && ferror(file);
+	return file && (fclose(file) || is_wrong) ? complain(path, errno ? -errno : -EIO) : 0;
+}
+
+static int open_outputs(struct outputs *outputs, const struct sim_options *options)
+{
+	int status = open_output(options->csv, &outputs->csv);
+	return status ? status : open_output(options->trace, &outputs->trace);
+}
+
+static int close_outputs(const struct outputs *outputs, const struct sim_options *options)
+{
+	const int csv = close_output(options->csv, outputs->csv), trace = close_output(options->trace, outputs->trace);
+	return csv ? csv : trace;
+}
+
+static void write_outputs(const struct outputs *outputs, const struct simulation *simulation)
+{
+	if (outputs->csv && simulation->has_graph)
+		graph_report_csv(outputs->csv, simulation);
+	else if (outputs->csv)
+		report_csv(outputs->csv, simulation);
+	if (outputs->trace)
+		graph_report_trace(outputs->trace, simulation);
 }
 
 /* Runs it, with a capture if one is asked for. */
@@ -81,17 +110,6 @@ static int run_captured(struct session *session, const struct sim_options *optio
 	return session_run(session, options);
 }
 
-static int write_trace(const struct sim_options *options, const struct simulation *simulation)
-{
-	FILE *file = fopen(options->trace, "we");
-
-	if (!file)
-		return complain(options->trace, -errno);
-	graph_report_trace(file, simulation);
-	const bool is_wrong = ferror(file);
-	return fclose(file) || is_wrong ? complain(options->trace, errno ? -errno : -EIO) : 0;
-}
-
 /* What would be run, and what it would take. */
 static int tell_plan(const struct session *session)
 {
@@ -102,7 +120,7 @@ static int tell_plan(const struct session *session)
 	return SIM_EXIT_OK;
 }
 
-static int tell(const struct session *session, const struct sim_options *options, FILE *csv)
+static int tell(const struct session *session, const struct sim_options *options)
 {
 	if (options->is_json) {
 		report_json(stdout, &session->simulation, &session->summary,
@@ -116,38 +134,37 @@ static int tell(const struct session *session, const struct sim_options *options
 		if (options->explains_pfc)
 			explanation_print(stdout, &session->explanation, &session->simulation);
 	}
-	int status = csv ? write_csv(csv, options, &session->simulation) : 0;
-	if (!status && options->trace)
-		status = write_trace(options, &session->simulation);
-	return status ? status : session_status(session);
+	return session_status(session);
+}
+
+/* And writes all that is to be written. */
+static int run_and_tell(struct session *session, const struct sim_options *options)
+{
+	struct outputs outputs = { 0 };
+	int status = open_outputs(&outputs, options);
+
+	if (!status)
+		status = run_captured(session, options);
+	const int error = session->capture ? capture_close(session->capture) : 0;
+	if (!status) {
+		status = tell(session, options);
+		write_outputs(&outputs, &session->simulation);
+	}
+	const int unwritten = close_outputs(&outputs, options);
+	if (error)
+		status = complain(options->pcap, error);
+	return unwritten ? unwritten : status;
 }
 
 static int run_one(const struct sim_options *options)
 {
 	struct session session;
-	FILE *csv = NULL;
 	int status = session_open(&session, options->arguments[0], options, NULL, 0);
 
 	for (unsigned i = 0; !status && i < session.simulation.warnings.count; i++)
 		fprintf(stderr, "verbena sim: warning: %s\n", session.simulation.warnings.texts[i]);
-
-	if (!status && options->is_dry) {
-		tell_plan(&session);
-		session_close(&session);
-		return SIM_EXIT_OK;
-	}
-	if (!status && options->csv &&
-		!(csv = fopen(options->csv, "we"))) /* opened before the run, which may take long */
-		status = complain(options->csv, -errno);
 	if (!status)
-		status = run_captured(&session, options);
-	int error = session.capture ? capture_close(session.capture) : 0;
-	if (!status)
-		status = tell(&session, options, csv);
-	if (error)
-		status = complain(options->pcap, error);
-	if (csv)
-		fclose(csv);
+		status = options->is_dry ? tell_plan(&session) : run_and_tell(&session, options);
 	session_close(&session);
 	return status;
 }

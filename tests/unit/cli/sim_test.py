@@ -393,6 +393,11 @@ workload:
         done = self.sim(scenario, "--csv", self.place / "absent/flows.csv", status=1)
         self.assertIn("absent/flows.csv: No such file", done.stderr)
         self.assertEqual(done.stdout, "")    # before anything ran
+        job = self.scenario("num_ranks 1\nrank 0 {\ncalc 5\n}\n", "job.goal")
+        done = self.sim(scenario, "--job", job, "--trace", self.place / "absent/t.json", status=1)
+        self.assertIn("absent/t.json: No such file", done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("/dev/full: No space left", self.sim(scenario, "--job", job, "--trace", "/dev/full", status=1).stderr)
         for option in ("--csv", "--pcap"):
             said = self.sim(scenario, option, "/dev/full", "--capture", "endpoint 0 up", status=1).stderr
             self.assertIn("/dev/full: No space left", said)
