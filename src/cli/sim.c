@@ -47,7 +47,7 @@ const char vb_sim_help[] =
 	"  --explain job     also tell each step of the job's critical path\n"
 	"  --explain pfc     also explain why PAUSE did or did not fire: where, at which threshold, for\n"
 	"                    whose traffic, and which senders it stopped in the end\n"
-	"  --csv FILE        a line for each flow, message or operation\n"
+	"  --csv FILE        a line for each flow, message or operation; of --collective for each row\n"
 	"  --no-alone        of several jobs do not run each by itself, too\n"
 	"  --dry-run         only say what would be run, and how much memory and time it would take\n"
 	"  --pcap FILE       a pcapng capture for Wireshark of the scenario's capture.links,\n"
@@ -280,9 +280,10 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 	const struct sim_collective *collective = &options->collective;
 	if (!collective->kind && (collective->sizes || collective->algorithm))
 		return vb_usage_error(self, "--sizes and --algorithm are of --collective");
-	if (collective->kind &&
-		(options->is_comparison || options->csv || options->pcap || options->explains_pfc || options->flows))
-		return vb_usage_error(self, "--collective takes no --compare, --csv, --pcap, --explain and --flows");
+	if (collective->kind && (options->is_comparison || options->pcap || options->explains_pfc || options->flows))
+		return vb_usage_error(self, "--collective takes no --compare, --pcap, --explain and --flows");
+	if (options->is_dry && options->is_json)
+		return vb_usage_error(self, "--dry-run prints text: it takes no --json");
 	return status;
 }
 

@@ -387,6 +387,22 @@ int estimate_check(
 	return -EINVAL;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void estimate_add(struct estimate *sum, const struct estimate *its)
+{
+	sum->flows = larger(sum->flows, its->flows);
+	sum->network_bytes = larger(sum->network_bytes, its->network_bytes);
+	sum->flow_bytes = larger(sum->flow_bytes, its->flow_bytes);
+	sum->waiting_bytes = larger(sum->waiting_bytes, its->waiting_bytes);
+	sum->payload_bytes += its->payload_bytes;
+	sum->packet_hops += its->packet_hops;
+	sum->cpu_s += its->cpu_s;
+}
+
 static const char *duration_text(double seconds, char *text, size_t size)
 {
 	static const struct {

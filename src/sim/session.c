@@ -71,10 +71,19 @@ static int read_scenario(struct session *session, const char *file, const struct
 	return rc ? fail(file, rc, "it cannot be read") : SIM_EXIT_OK;
 }
 
+/* As if the scenario had no key of a workload. */
+static void forget_workloads(struct scenario *scenario)
+{
+	for (size_t i = 0; scenario_keys[i].path; i++)
+		if (strncmp(scenario_keys[i].path, "workload.", 9) == 0)
+			scenario->given[i / 64] &= ~((uint64_t)1 << i % 64);
+}
+
 static void put_collective(struct scenario *scenario, const struct sim_collective *collective)
 {
 	struct workload *workload = &scenario->workloads[0].workload;
 
+	forget_workloads(scenario);
 	scenario->workload_count = 1;
 	scenario->workloads[0] = (struct scenario_workload){ .workload.bytes = collective->bytes };
 	snprintf(workload->kind, sizeof(workload->kind), "%s", collective->kind);
@@ -100,6 +109,12 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
 		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
 	return rc ? fail(file, rc, why) : SIM_EXIT_OK;
+}
+
+void session_warn(const struct session *session)
+{
+	for (unsigned i = 0; i < session->simulation.warnings.count; i++)
+		fprintf(stderr, "verbena sim: warning: %s\n", session->simulation.warnings.texts[i]);
 }
 
 static bool on_progress(void *user, const struct fabric_progress *now)

@@ -9,6 +9,7 @@
 #include "sim/compare.h"
 #include "sim/graph_report.h"
 #include "sim/loggops_run.h"
+#include "sim/output.h"
 #include "sim/report.h"
 #include "sim/session.h"
 
@@ -45,39 +46,20 @@ void sim_print_keys(void)
 	scenario_keys_print(stdout);
 }
 
-static int complain(const char *path, int error)
-{
-	fprintf(stderr, "verbena sim: %s: %s\n", path, strerror(-error));
-	return SIM_EXIT_BAD_NEWS;
-}
-
 /* Files to write, which are opened before the run: it may take long. */
 struct outputs {
 	FILE *csv, *trace; /* NULL: not asked for */
 };
 
-static int open_output(const char *path, FILE **file)
-{
-	*file = path ? fopen(path, "we") : NULL;
-	return path && !*file ? complain(path, -errno) : 0;
-}
-
-static int close_output(const char *path, FILE *file)
-{
-	errno = 0;
-	const bool is_wrong = file && ferror(file);
-	return file && (fclose(file) || is_wrong) ? complain(path, errno ? -errno : -EIO) : 0;
-}
-
 static int open_outputs(struct outputs *outputs, const struct sim_options *options)
 {
-	int status = open_output(options->csv, &outputs->csv);
-	return status ? status : open_output(options->trace, &outputs->trace);
+	int status = output_open(options->csv, &outputs->csv);
+	return status ? status : output_open(options->trace, &outputs->trace);
 }
 
 static int close_outputs(const struct outputs *outputs, const struct sim_options *options)
 {
-	const int csv = close_output(options->csv, outputs->csv), trace = close_output(options->trace, outputs->trace);
+	const int csv = output_close(options->csv, outputs->csv), trace = output_close(options->trace, outputs->trace);
 	return csv ? csv : trace;
 }
 
@@ -105,7 +87,7 @@ static int run_captured(struct session *session, const struct sim_options *optio
 		int error = capture_open(options->pcap, &simulation->network, simulation->captured,
 			simulation->captured_count, &session->capture);
 		if (error)
-			return complain(options->pcap, error);
+			return output_complain(options->pcap, error);
 	}
 	return session_run(session, options);
 }
@@ -130,7 +112,7 @@ static int tell(const struct session *session, const struct sim_options *options
 		report_text(stdout, &session->simulation, &session->summary);
 		if (session->simulation.has_graph &&
 			graph_report_text(stdout, &session->simulation, options->explains_job))
-			return complain(options->job, -ENOMEM);
+			return output_complain(options->job, -ENOMEM);
 		if (options->explains_pfc)
 			explanation_print(stdout, &session->explanation, &session->simulation);
 	}
@@ -152,7 +134,7 @@ static int run_and_tell(struct session *session, const struct sim_options *optio
 	}
 	const int unwritten = close_outputs(&outputs, options);
 	if (error)
-		status = complain(options->pcap, error);
+		status = output_complain(options->pcap, error);
 	return unwritten ? unwritten : status;
 }
 
@@ -161,8 +143,8 @@ static int run_one(const struct sim_options *options)
 	struct session session;
 	int status = session_open(&session, options->arguments[0], options, NULL, 0);
 
-	for (unsigned i = 0; !status && i < session.simulation.warnings.count; i++)
-		fprintf(stderr, "verbena sim: warning: %s\n", session.simulation.warnings.texts[i]);
+	if (!status)
+		session_warn(&session);
 	if (!status)
 		status = options->is_dry ? tell_plan(&session) : run_and_tell(&session, options);
 	session_close(&session);

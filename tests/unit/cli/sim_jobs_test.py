@@ -28,8 +28,8 @@ class Jobs(SimCase):
         return started
 
     def test_jobs_alone__that_are_interrupted_leave_a_result_that_says_so(self):
-        """Both jobs together last long enough for a line of progress, and so does the first alone."""
-        started = self.popen("--progress", "--json", self.scenario(TWO_JOBS.replace("1MB", "2GB")))
+        """Both jobs together last long enough for a line of progress, and so does the first alone for two."""
+        started = self.popen("--progress", "--json", self.scenario(TWO_JOBS.replace("1MB", "5GB", 1)))
         line = "run"
         while line and not line.startswith("a job alone: "):
             line = started.stderr.readline()
@@ -40,6 +40,57 @@ class Jobs(SimCase):
         self.assertEqual([job["alone_ps"] for job in told["jobs"]], [-1, -1])
         self.assertTrue(all(job["jct_ps"] > 0 for job in told["jobs"]))
         self.assertEqual(self.json(self.scenario(TWO_JOBS))["alone_end"], "done")
+
+    def test_collective__says_of_the_row_that_a_limit_cuts(self):
+        """Also of the one of a byte, by which the closed form is known."""
+        scenario = self.scenario()
+        done = self.sim("--collective", "allreduce", "--sizes", "64K..1M", "--set", "run.limit=50us", scenario, status=4)
+        sizes = [int(line.split()[0]) for line in done.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual(sizes, [65536, 131072, 262144])
+        self.assertEqual(done.stderr, "verbena sim: 524288 bytes: the limit of virtual time was reached, at 50 us (run.limit): no larger "
+                                      "one is run\n")
+        done = self.sim("--collective", "allreduce", "--json", "--set", "run.limit=1us", scenario, status=4)
+        self.assertIn("sim: 1 byte: the limit of virtual time was reached, at 1 us (run.limit)", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_collective__goes_on_after_drops_in_a_lossless_class(self):
+        lossy = self.scenario("network: {topology: leaf-spine, endpoints: 16, leaves: 4, spines: 1, host-rate: 100G, fabric-rate: 200G,\n"
+                              "  switch: {flow-control: pfc, buffer: 2MB, headroom: 20kB, classes: {all: {limit: 20kB}}}}\n")
+        done = self.sim("--collective", "reduce-scatter", "--algorithm", "direct", "--sizes", "512K..1M", lossy, status=3)
+        self.assertRegex(done.stderr, r"verbena sim: 1048576 bytes: \d+ drops in a lossless class\n")
+        self.assertIn("warning: network.switch.headroom", done.stderr)
+        self.assertEqual(done.stdout.splitlines()[-1].split()[0], "1048576")
+
+    def test_dry_run__of_a_table_runs_nothing(self):
+        """Each run would take longer than a test may."""
+        said = self.sim("--dry-run", "--collective", "allreduce", "--sizes", "256G..1024G", "--csv", "x", self.scenario()).stdout.splitlines()
+        self.assertEqual(said[0], "# tiny, allreduce (ring): 4 ranks; one run for each size, and the first for the closed form")
+        self.assertEqual([line.split(": about ")[0].strip() for line in said[1:]],
+                         ["1 byte", f"{1 << 38} bytes", f"{1 << 39} bytes", f"{1 << 40} bytes", "in all"])
+        self.assertIn("for 11.54 TB of payload", said[-1])    # 7/4 of the largest, by 4 ranks that send 6/4 of it each
+        self.assertFalse((self.place / "x").exists())
+        said = self.sim("--dry-run", "--compare", self.scenario(), "workload.bytes=1TB,2TB").stdout
+        self.assertRegex(said, "^bytes=1TB +about .* for 3 TB of payload: .*\nbytes=2TB +about .* for 6 TB of payload: .*\n$")
+        self.assertIn("prints text", self.sim("--dry-run", "--json", self.scenario(), status=2).stderr)
+
+    def test_collective__has_the_columns_of_nccl_tests(self):
+        """Elements of a rank's share where each rank has one; the operation where there is one; the root where there is one."""
+        for kind, columns in (("allreduce", ["262144", "float", "sum", "-1"]), ("all-gather", ["65536", "float", "none", "-1"]),
+                              ("reduce-scatter", ["65536", "float", "sum", "-1"]), ("alltoall", ["65536", "float", "none", "-1"]),
+                              ("broadcast", ["262144", "float", "none", "0"]), ("reduce", ["262144", "float", "sum", "0"])):
+            said = self.sim("--collective", kind, "--sizes", "1M", self.scenario()).stdout
+            self.assertEqual(said.splitlines()[-1].split()[:5], ["1048576"] + columns, kind)
+
+    def test_collective__writes_its_rows_to_a_file(self):
+        scenario = self.scenario()
+        table = ["--collective", "all-gather", "--sizes", "64K..256K"]
+        rows = json.loads(self.sim(*table, "--json", "--csv", "rows.csv", scenario).stdout)
+        with open(self.place / "rows.csv") as file:
+            lines = list(csv.DictReader(file))
+        self.assertEqual([{name: str(row[name]) for name in row} for row in rows], lines)
+        self.assertEqual(len(rows), 3)
+        self.assertIn("absent/x: No such file", self.sim(*table, "--csv", "absent/x", scenario, status=1).stderr)
+        self.assertIn("/dev/full: No space left", self.sim(*table, "--csv", "/dev/full", scenario, status=1).stderr)
 
 
 if __name__ == "__main__":

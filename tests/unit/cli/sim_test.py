@@ -507,7 +507,7 @@ workload:
                                 (["--collective", "allreduce", "--sizes", "0"], "SIZE..SIZE"),
                                 (["--collective", "allreduce", "--sizes", "1T"], "SIZE..SIZE"),
                                 (["--collective", "allreduce", "--algorithm", "tree"], "there is ring, recursive-doubling"),
-                                (["--collective", "allreduce", "--csv", "x"], "takes no --compare, --csv"),
+                                (["--collective", "allreduce", "--pcap", "x"], "takes no --compare, --pcap"),
                                 (["--sizes", "8"], "are of --collective")):
             self.assertIn(part, self.sim(*arguments, self.scenario(), status=2).stderr, arguments)
 
