@@ -245,8 +245,11 @@ static int check_loggops(const struct vb_command *self, const struct sim_options
 		return vb_usage_error(self, "--loggops needs --job FILE");
 	if (options->argument_count > 0)
 		return vb_usage_error(self, "--loggops has no network, and takes no scenario");
-	if (options->is_comparison || options->csv || options->pcap || options->explains_pfc || options->flows ||
-		options->collective.kind || options->setting_count > 0)
+	const struct sim_collective *collective = &options->collective;
+	const bool is_of_network = options->is_comparison || options->flows || options->pcap || options->explains_pfc ||
+				   options->skips_alone || options->is_dry || options->setting_count > 0 ||
+				   collective->kind || collective->sizes || collective->algorithm;
+	if (is_of_network || options->csv || options->trace || options->groups || options->explains_job)
 		return vb_usage_error(self, "--loggops takes --job and --json alone");
 	return VB_EXIT_OK;
 }

@@ -539,7 +539,9 @@ workload:
                                 (["--loggops", "x=1", "--job", job], "--loggops: there is no x: the parameters are L, o, g, G, O and S"),
                                 (["--loggops", "L=1"], "--loggops needs --job FILE"),
                                 (["--loggops", "L=1", "--job", job, self.scenario()], "takes no scenario"),
-                                (["--loggops", "L=1", "--job", job, "--csv", "x"], "takes --job and --json alone"),
+                                *((["--loggops", "L=1", "--job", job, *more], "takes --job and --json alone")
+                                  for more in (["--csv", "x"], ["--trace", "x"], ["--groups", "x"], ["--explain", "job"], ["--dry-run"],
+                                               ["--no-alone"], ["--sizes", "8"], ["--algorithm", "ring"], ["--seed", "1"])),
                                 (["--job", job, self.scenario()], "job.goal:3: the other rank is a whole number up to 1, not 2"),
                                 (["--trace", "t.json", self.scenario()], "are of --job"),
                                 (["--job", job, "--flows", "x", self.scenario()], "takes no --flows")):
