@@ -1,5 +1,6 @@
 """What tests of `verbena sim` have in common: a small scenario, and a place of their own to run in."""
 
+import functools
 import json
 import pathlib
 import subprocess
@@ -40,3 +41,7 @@ class SimCase(unittest.TestCase):
 
     def json(self, *arguments, status=0):
         return json.loads(self.sim("--json", *arguments, status=status).stdout)
+
+    @functools.cache
+    def is_sanitized(self):
+        return self.json(self.scenario())["max_rss_bytes"] > 8e6

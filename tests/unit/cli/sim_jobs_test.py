@@ -5,12 +5,13 @@ import csv
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
 import unittest
 
-from sim_case import SimCase, TINY
+from sim_case import SimCase
 
 TWO_JOBS = """
 network: {topology: switch, endpoints: 8, host-rate: 100G}
@@ -91,6 +92,24 @@ class Jobs(SimCase):
         self.assertEqual(len(rows), 3)
         self.assertIn("absent/x: No such file", self.sim(*table, "--csv", "absent/x", scenario, status=1).stderr)
         self.assertIn("/dev/full: No space left", self.sim(*table, "--csv", "/dev/full", scenario, status=1).stderr)
+
+    def test_job__that_is_no_file_with_an_end_is_refused_at_once(self):
+        """No name of these may take long, or memory: it has a GiB."""
+        scenario = self.scenario()
+        bound = None if self.is_sanitized() else lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        os.mkfifo(self.place / "pipe")
+        os.mkfifo(self.place / "trace.0.et")
+        (self.place / "empty").write_text("")
+        with open(self.place / "sparse", "wb") as sparse:
+            sparse.truncate(1 << 40)
+        for name, why in (("/dev/zero", "/dev/zero: it is a pipe or a device: a file with an end is wanted"), ("pipe", "pipe: it is a pipe"),
+                          ("trace", "trace.0.et: it is a pipe"), ("trace.0.et", "trace.0.et: it is a pipe"), ("empty", "empty: it is empty"),
+                          (".", ".: Is a directory"), ("sparse", "sparse: File too large"), ("absent", "absent: No such file")):
+            for arguments in ([scenario], ["--loggops", "L=1"]):
+                done = subprocess.run([self.build / "src/cli/verbena", "sim", "--job", name, *arguments], cwd=self.place, text=True,
+                                      timeout=20, preexec_fn=bound, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(why, done.stderr)
 
 
 if __name__ == "__main__":
