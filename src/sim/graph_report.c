@@ -129,7 +129,7 @@ int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 		return rc;
 	struct told told = to_tell(&path, all ? UINT32_MAX : STEPS_TOLD);
 	put_summary(out, simulation);
-	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path.count);
+	fprintf(out, "\ncritical path: %" PRIu32 " operation%s, ", path.count, path.count == 1 ? "" : "s");
 	put_parts(out, simulation, &path);
 	fputs(told.longer < 0 ? "\n" : "; those that took longest (--explain job has all)\n", out);
 	for (uint32_t i = 0; i < path.count; i++) {

@@ -653,6 +653,7 @@ workload: [{kind: allreduce, bytes: 64MiB}]
         said = self.sim("--keys").stdout
         self.assertIn("network.topology\n", said)
         self.assertIn("[4096]", said)
+        self.assertNotIn("(null)", said)
 
 
 if __name__ == "__main__":
