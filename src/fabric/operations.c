@@ -257,7 +257,7 @@ void operation_deliver(struct shard *shard, uint32_t number, vb_time at)
 	await_flow(shard, flow->to);
 }
 
-/* The sender hears of it at once: a scale-up domain acknowledges nothing that it waits for. */
+/* The sender hears of it at once, because a scale-up domain sends no acknowledgement. */
 static void deliver(struct shard *shard, uint32_t number)
 {
 	const struct flow_state *flow = flow_at(shard->fabric, number);
