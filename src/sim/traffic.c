@@ -80,24 +80,55 @@ static void count_collective(
 	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
 }
 
-/* Messages of a collective are counted as if all were of the mean size. */
+/* The share of a rank's messages of a collective that leave its host: of a few of them, evenly spread. */
+static double crossing_share(
+	const struct simulation *simulation, const struct graph_operation *its, const struct collective *of)
+{
+	const struct graph_group *group = &simulation->job_file.graph.groups[its->group];
+	const struct collective_algorithm *algorithm = collective_find(of);
+	const uint32_t member = graph_member(group, its->rank), sends = collective_sends(of, algorithm, member);
+	const uint32_t seen = sends < STEPS_SEEN ? sends : STEPS_SEEN;
+	uint32_t crossing = 0;
+
+	for (uint32_t i = 0; i < seen; i++) {
+		const uint32_t number = (uint32_t)((uint64_t)i * sends / seen);
+		const struct collective_step is = collective_message(of, algorithm, member, number);
+		crossing += crosses(simulation, its->rank, graph_rank_of(group, is.to));
+	}
+	return seen ? (double)crossing / seen : 0;
+}
+
+/* Its messages are counted as if all were of the mean size. */
+static void count_graph_collective(struct traffic *traffic, const struct simulation *simulation, uint32_t number)
+{
+	const struct graph *graph = &simulation->job_file.graph;
+	const struct graph_operation *its = &graph->operations[number];
+	const struct graph_group *group = &graph->groups[its->group];
+	const struct collective of = graph_collective_of(graph, number);
+	const double bytes = of.ranks > 1 ? collective_law(&of).bytes : 0;
+	const double times =
+		of.ranks > 1 ? collective_sends(&of, collective_find(&of), graph_member(group, its->rank)) : 0;
+
+	if (times == 0)
+		return;
+	traffic->messages += times;
+	traffic->bytes += bytes;
+	count(traffic, (uint64_t)(bytes / times), times * crossing_share(simulation, its, &of), &simulation->config);
+}
+
 static void count_graph(struct traffic *traffic, const struct simulation *simulation)
 {
 	const struct graph *graph = &simulation->job_file.graph;
 
 	for (uint32_t i = 0; i < graph->count; i++) {
 		const struct graph_operation *its = &graph->operations[i];
-		double times = its->kind == GRAPH_SEND, bytes = (double)its->bytes;
-		if (its->kind == GRAPH_COLLECTIVE && graph->groups[its->group].count > 1) {
-			const struct collective of = graph_collective_of(graph, i);
-			times = collective_sends(
-				&of, collective_find(&of), graph_member(&graph->groups[its->group], its->rank));
-			bytes = times > 0 ? collective_law(&of).bytes / times : 0;
+		if (its->kind == GRAPH_COLLECTIVE)
+			count_graph_collective(traffic, simulation, i);
+		if (its->kind == GRAPH_SEND) {
+			traffic->messages++;
+			traffic->bytes += (double)its->bytes;
+			count(traffic, its->bytes, crosses(simulation, its->rank, its->peer), &simulation->config);
 		}
-		traffic->messages += times;
-		traffic->bytes += times * bytes;
-		if (times > 0 && simulation_ranks(simulation) > simulation->hosts.gpus)
-			count(traffic, (uint64_t)bytes, times, &simulation->config);
 		traffic->classes |= (uint8_t)(1u << its->traffic_class);
 	}
 }

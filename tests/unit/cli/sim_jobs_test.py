@@ -111,6 +111,17 @@ class Jobs(SimCase):
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(why, done.stderr)
 
+    def test_job__is_foreseen_to_send_by_the_network_what_leaves_its_host(self):
+        """An allreduce of eight ranks: in a host of eight GPUs no packet, in hosts of four or two one hop of four or two leaves it."""
+        hosts = self.scenario("network: {topology: switch, endpoints: 8, host-rate: 100G}\nhosts: {gpus: 8, nics: 1, scale-up: 1T}\n")
+        job = ["--job", self.root / "tests/unit/net/traces/all_reduce", hosts]
+        alone = self.json(*job)
+        self.assertEqual((alone["packet_hops"], alone["estimate"]["packet_hops"]), (0, 0))
+        for gpus in (4, 2):
+            told = self.json(*job, "--set", f"hosts.gpus={gpus}")
+            self.assertAlmostEqual(told["estimate"]["packet_hops"] / told["packet_hops"], 1, delta=0.02)
+            self.assertAlmostEqual(told["estimate"]["payload_bytes"] / told["payload_bytes"], 1, delta=1e-5)
+
 
 if __name__ == "__main__":
     Jobs.build, Jobs.root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
