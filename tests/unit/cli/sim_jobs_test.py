@@ -122,6 +122,18 @@ class Jobs(SimCase):
             self.assertAlmostEqual(told["estimate"]["packet_hops"] / told["packet_hops"], 1, delta=0.02)
             self.assertAlmostEqual(told["estimate"]["payload_bytes"] / told["payload_bytes"], 1, delta=1e-5)
 
+    def test_estimate__of_the_cpu_time_of_messages_comes_true(self):
+        """Of small ones, within hosts and between them, which keep their connections; on a machine that others use within a factor of 4."""
+        if self.is_sanitized():
+            self.skipTest("a sanitizer's time is another")
+        network = "network: {topology: switch, endpoints: 16, host-rate: 400G}\ntransport: {ack-every: 16}\n"
+        for scenario in (network + "hosts: {gpus: 64, nics: 1, scale-up: 3600G}\nworkload: [{kind: allreduce, bytes: 1MB, endpoints: 512}]\n",
+                         network.replace("16,", "256,", 1) + "workload: [{kind: allreduce, bytes: 64}]\n",
+                         network.replace("16,", "256,", 1) + "workload: [{kind: alltoall, bytes: 64kB}]\n"):
+            told = self.json(self.scenario(scenario))
+            self.assertTrue(1 / 4 < told["estimate"]["cpu_s"] / (told["cpu_s"] + told["setup_cpu_s"]) < 4,
+                            (scenario, told["estimate"], told["cpu_s"]))
+
 
 if __name__ == "__main__":
     Jobs.build, Jobs.root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
