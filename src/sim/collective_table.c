@@ -248,6 +248,13 @@ static int put_row(struct table *table, uint64_t bytes)
 	return status;
 }
 
+/* A row of less than a second is over before it hears of an interrupt. */
+static int tell_interrupt(uint64_t bytes)
+{
+	say_of_row(bytes, "interrupted: neither it nor a larger one is run");
+	return SIM_EXIT_NO_END;
+}
+
 /* The larger a row is, the longer it takes: behind one that does not end none begins. */
 static int put_rows(struct table *table, const struct sizes *sizes)
 {
@@ -257,7 +264,7 @@ static int put_rows(struct table *table, const struct sizes *sizes)
 		fputc('[', stdout);
 	for (uint64_t bytes = sizes->first;
 		(worst == SIM_EXIT_OK || worst == SIM_EXIT_LOSSLESS_DROPS) && bytes <= sizes->last; bytes *= 2) {
-		const int status = put_row(table, bytes);
+		const int status = progress_is_interrupted() ? tell_interrupt(bytes) : put_row(table, bytes);
 		worst = status ? status : worst;
 	}
 	if (table->options->is_json && table->bytes_per_us > 0)

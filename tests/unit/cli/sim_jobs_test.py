@@ -54,6 +54,17 @@ class Jobs(SimCase):
         self.assertIn("sim: 1 byte: the limit of virtual time was reached, at 1 us (run.limit)", done.stderr)
         self.assertEqual(done.stdout, "")
 
+    def test_collective__that_is_interrupted_ends_with_the_row_that_runs(self):
+        """Also among rows that are so short that they end by themselves; the larger ones would take hours."""
+        started = self.popen("--collective", "allreduce", "--sizes", "256K..1024G", self.scenario())
+        for _ in range(6):
+            line = started.stdout.readline()
+        self.assertIn("262144", line)
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=60)
+        self.assertEqual(started.returncode, 4)
+        self.assertRegex(said, r"^verbena sim: \d+ bytes: interrupted: neither it nor a larger one is run\n$")
+
     def test_collective__goes_on_after_drops_in_a_lossless_class(self):
         lossy = self.scenario("network: {topology: leaf-spine, endpoints: 16, leaves: 4, spines: 1, host-rate: 100G, fabric-rate: 200G,\n"
                               "  switch: {flow-control: pfc, buffer: 2MB, headroom: 20kB, classes: {all: {limit: 20kB}}}}\n")
