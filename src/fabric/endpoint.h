@@ -59,7 +59,7 @@ extern const struct endpoint_kind tcp_ends;
 /* A packet, counted. Its size is filled in unless given (packets that are not RoCE), and so are the properties of
  * answers. NO_PACKET: no memory; the shard's is_out_of_memory is set. */
 uint32_t endpoint_make_packet(struct shard *shard, const struct vb_packet *headers, struct packet packet);
-/* What the endpoint's kind knows of a message. */
+/* The part of a message that belongs to the kind of endpoint. */
 static inline void *flow_part(const struct fabric *fabric, uint32_t flow)
 {
 	return flow_at(fabric, flow) + 1;

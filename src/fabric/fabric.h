@@ -221,7 +221,8 @@ struct fabric_result {
 	struct flow_result *flows;                       /* in the order of config->flows */
 	struct fabric_failure failures[FABRIC_FAILURES]; /* the first of all messages that failed, by time */
 	uint32_t failure_count;
-	struct fabric_message *messages; /* if asked for: those that ended, by start, source, job and tag */
+	struct fabric_message
+		*messages; /* if asked for: those that ended, by start, source, job, tag and destination */
 	uint64_t message_count;
 	struct fabric_link_counts *links;
 	struct fabric_sample **samples; /* if asked for: by link, FABRIC_SAMPLES of them, one after the other from 0 on;
@@ -258,7 +259,6 @@ void fabric_result_free(struct fabric_result *result);
 struct routes;
 uint32_t fabric_path(const struct fabric_config *config, const struct routes *routes,
 	const struct fabric_message *message, uint32_t links[FABRIC_PATH]);
-const char *fabric_end_text(enum fabric_end end);
 
 /* The address of an endpoint: its number in 10.0.0.0/8, from 10.0.0.1. */
 static inline struct vb_gid fabric_gid(uint32_t endpoint)

@@ -102,10 +102,18 @@ static void take_computation(struct job_sink *calls, vb_time until, uint64_t tag
 	queue(sink->shard->fabric, sink->rank, number, until);
 }
 
+static void end_for_memory(struct job_sink *calls)
+{
+	((struct sink *)calls)->shard->is_out_of_memory = true;
+}
+
 static struct sink sink_of(struct shard *shard, uint32_t rank, uint16_t job)
 {
 	return (struct sink){
-		.calls = { .send = take_message, .compute = take_computation }, .shard = shard, .rank = rank, .job = job
+		.calls = { .send = take_message, .compute = take_computation, .lack_memory = end_for_memory },
+		.shard = shard,
+		.rank = rank,
+		.job = job
 	};
 }
 
@@ -264,7 +272,7 @@ void operation_deliver(struct shard *shard, uint32_t number, vb_time at)
 	await_flow(shard, flow->to);
 }
 
-/* The sender hears of it at once: a scale-up domain acknowledges nothing that it waits for. */
+/* The sender hears of it at once, because a scale-up domain sends no acknowledgement. */
 static void deliver(struct shard *shard, uint32_t number)
 {
 	const struct flow_state *flow = flow_at(shard->fabric, number);

@@ -66,16 +66,30 @@ static void say_failures(const struct fabric *fabric, struct fabric_result *resu
 		}
 }
 
+static int by_number(uint64_t one, uint64_t other)
+{
+	return one < other ? -1 : one > other;
+}
+
+/* Only messages that are the same in all that is told compare as equal: qsort may put equal ones in any order. */
 static int by_start(const void *a, const void *b)
 {
 	const struct fabric_message *one = a, *other = b;
-	if (one->start != other->start)
-		return one->start < other->start ? -1 : 1;
-	if (one->src != other->src)
-		return one->src < other->src ? -1 : 1;
-	if (one->job != other->job)
-		return one->job < other->job ? -1 : 1;
-	return one->tag < other->tag ? -1 : one->tag > other->tag;
+	const uint64_t pairs[][2] = {
+		{ (uint64_t)one->start, (uint64_t)other->start },
+		{ one->src, other->src },
+		{ one->job, other->job },
+		{ one->tag, other->tag },
+		{ one->dst, other->dst },
+		{ (uint64_t)one->end, (uint64_t)other->end },
+		{ one->bytes, other->bytes },
+		{ one->error, other->error },
+		{ one->cause, other->cause },
+	};
+	int order = 0;
+	for (size_t i = 0; order == 0 && i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		order = by_number(pairs[i][0], pairs[i][1]);
+	return order;
 }
 
 static int say_job_ends(const struct fabric *fabric, struct fabric_result *result)
@@ -186,19 +200,4 @@ void fabric_result_free(struct fabric_result *result)
 		free(result->pauses_told[i].causes);
 	free(result->pauses_told);
 	*result = (struct fabric_result){ 0 };
-}
-
-const char *fabric_end_text(enum fabric_end end)
-{
-	static const char *const texts[] = {
-		[FABRIC_DONE] = "every flow ended",
-		[FABRIC_LIMIT] = "the limit of virtual time was reached",
-		[FABRIC_DEADLOCK] = "deadlock: ports wait for each other in a cycle",
-		[FABRIC_LIVELOCK] = "livelock: packets move, but no flow makes progress",
-		[FABRIC_IDLE] = "no events are left, and flows are open",
-		[FABRIC_STOPPED] = "interrupted",
-		[FABRIC_MEMORY] = "out of memory",
-		[FABRIC_NUMBERS] = "an endpoint has no number left for the QP of another connection",
-	};
-	return texts[end];
 }

@@ -130,7 +130,7 @@ static void await_next(struct shard *shard, uint32_t host)
 		const struct transfer *its = &domain->transfers[i];
 		assert(its->rate > 0);
 		const unsigned __int128 takes = (its->left + its->rate - 1) / its->rate;
-		/* What is beyond the horizon never happens. */
+		/* A transfer that would end beyond the horizon never ends. */
 		const vb_time at = domain->at + (takes > FABRIC_HORIZON ? FABRIC_HORIZON + VB_S : (vb_time)takes);
 		if (next < 0 || at < next)
 			next = at;

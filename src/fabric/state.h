@@ -110,15 +110,15 @@ struct mailbox {
 	uint32_t count, room, record_room, news_count, news_room;
 };
 
-/* What an operation that is in its rank's heap waits for. */
+/* The event that an operation in its rank's heap waits for. */
 enum flow_doing {
 	FLOW_IS_SENT,      /* to begin */
 	FLOW_IS_COMPUTED,  /* to be over; it has a source only */
 	FLOW_IS_DELIVERED, /* to arrive, by the scale-up domain; it is in the heap of the rank that it is for */
 };
 
-/* An operation: a message or a computation. What an endpoint without an engine knows of a
- * message is behind it: flow_stride. */
+/* An operation: a message or a computation. The part of a message that belongs to the
+ * kind of endpoint is behind it: flow_stride. */
 struct flow_state {
 	uint32_t next,
 		first_child; /* starts.h; when it has ended, `next` is closing.h's; when it is not used, pool.h's */

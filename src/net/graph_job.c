@@ -126,7 +126,7 @@ static void make_ready(struct agenda *agenda, uint32_t number)
 		return;
 	}
 	if (!push(agenda->job, stream, number)) {
-		agenda->job->is_out_of_memory = true;
+		agenda->sink->lack_memory(agenda->sink);
 		return;
 	}
 	if (stream->busy_with == GRAPH_NONE)
@@ -178,17 +178,17 @@ static void send(struct agenda *agenda, uint32_t number)
 }
 
 /* The other of its pair if it is there; else it waits for that. */
-static uint32_t find_other(struct graph_job *job, uint32_t rank, uint32_t number)
+static uint32_t find_other(const struct agenda *agenda, uint32_t number)
 {
 	uint32_t other;
-	if (graph_mail_find(&job->mail, rank, number, &other))
-		job->is_out_of_memory = true;
+	if (graph_mail_find(&agenda->job->mail, agenda->rank, number, &other))
+		agenda->sink->lack_memory(agenda->sink);
 	return other;
 }
 
 static void receive(struct agenda *agenda, uint32_t number)
 {
-	const uint32_t sent = find_other(agenda->job, agenda->rank, number);
+	const uint32_t sent = find_other(agenda, number);
 	if (sent != GRAPH_NONE)
 		end(agenda, number);
 }
@@ -363,7 +363,7 @@ static void arrived(
 		if (its->has_begun)
 			go_on(&agenda, number, &chain);
 	} else {
-		const uint32_t receive = find_other(of(job), rank, (uint32_t)tag);
+		const uint32_t receive = find_other(&agenda, (uint32_t)tag);
 		if (receive != GRAPH_NONE) {
 			of(job)->records[receive].let_end = (uint32_t)tag;
 			end(&agenda, receive);

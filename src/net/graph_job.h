@@ -24,7 +24,6 @@ struct graph_job {
 	struct graph_part *parts;               /* of collectives, by state_of */
 	struct graph_stream *streams;           /* by rank, then by stream */
 	struct graph_mail mail;
-	bool is_out_of_memory; /* operations were lost */
 };
 
 /* The graph has passed graph_finish, and is borrowed. -ENOMEM: nothing is open. */

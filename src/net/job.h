@@ -31,6 +31,8 @@ struct message {
 struct job_sink {
 	void (*send)(struct job_sink *sink, const struct message *message);
 	void (*compute)(struct job_sink *sink, vb_time until, uint64_t tag);
+	/* The job has no memory for what it has to keep: some of it is lost, and the run must end. */
+	void (*lack_memory)(struct job_sink *sink);
 };
 
 struct job;

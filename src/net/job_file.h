@@ -29,7 +29,7 @@ struct job_file {
 	uint32_t *where;    /* by operation: the line or node that it comes from */
 	uint32_t where_room;
 	const char *where_is; /* "line", "node" */
-	/* What the file has and is not modelled, and what was taken otherwise than it says: each is said once. */
+	/* Parts of the file that are not modelled, or not as it says. Each note is there once. */
 	char notes[JOB_FILE_NOTES][160];
 	unsigned note_count;
 };

@@ -17,7 +17,7 @@ struct event {
 };
 
 struct state {
-	vb_time ready; /* before it begins: when all has happened that it waits for. Of a message: when it was there */
+	vb_time ready; /* before it begins: when all that it waits for has happened. Of a message: when it arrived */
 	uint32_t waits_left;
 	bool has_ended;
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "os/json.h"
 #include "sim/critical_path.h"
+#include "sim/report.h"
 #include "sim/gpu_idle.h"
 #include "sim/link_name.h"
 #include "sim/transfer_causes.h"
@@ -154,7 +155,7 @@ static void put_unfinished(FILE *out, const struct simulation *simulation)
 	const uint32_t first = graph_job_unfinished(&simulation->graph_job, &count);
 
 	if (first != GRAPH_NONE)
-		fprintf(out, "%" PRIu32 " operations never ended, the first: %s\n", count,
+		fprintf(out, "%" PRIu32 " operation%s never ended, the first: %s\n", count, count == 1 ? "" : "s",
 			operation_text(&simulation->job_file, first, text, sizeof(text)));
 }
 
@@ -170,10 +171,12 @@ int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 	struct told told = to_tell(path, all ? UINT32_MAX : STEPS_TOLD);
 	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, %s at %s; GPUs idle %.1f%%\n",
 		simulation->job_file.format, graph_of(simulation)->ranks, graph_of(simulation)->count,
-		simulation->result.end == FABRIC_DONE ? "done" : "cut",
+		report_end(simulation) == FABRIC_DONE   ? "done"
+		: simulation->result.end == FABRIC_DONE ? "not done: the last that ended"
+							: "cut",
 		value_time_text(job_time(simulation), end, sizeof(end)), 100 * account.idle);
 	put_unfinished(out, simulation);
-	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path->count);
+	fprintf(out, "\ncritical path: %" PRIu32 " operation%s, ", path->count, path->count == 1 ? "" : "s");
 	put_parts(out, simulation, path);
 	fputs(told.longer < 0 ? "\n" : "; those that took longest (--explain job has all)\n", out);
 	for (uint32_t i = 0; i < path->count; i++) {

@@ -135,7 +135,7 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "one-way delay of links between NICs and switches" },
 	{ "network.fabric-delay", VALUE_TIME, FIELD(topology.fabric_delay), ANY_TIME, .preset = "1us",
 	  ON("dumbbell|leaf-spine|fat-tree|rail|torus|ring"), .help = "one-way delay of links between switches" },
-	{ "hosts.gpu", VALUE_NAME, .set = set_gpu, .is_first = true,
+	{ "hosts.gpu", VALUE_TEXT, .set = set_gpu, .is_first = true,
 	  .help = "each host has the GPUs of a usual machine (--gpus lists them), which are the ranks; left out: an endpoint "
 		  "is a rank" },
 	{ "hosts.gpus", VALUE_COUNT, FIELD(hosts.gpus), BOUNDS(0, HOSTS_MOST_GPUS), .help = "GPUs of a host" },

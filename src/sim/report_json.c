@@ -271,8 +271,8 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	integer(&object, "ack_every", simulation->config.ack_every);
 	put_labels(&object, simulation);
 	put_warnings(&object, &simulation->warnings);
-	string(&object, "end", report_end_name(result->end));
-	string(&object, "end_text", fabric_end_text(result->end));
+	string(&object, "end", report_end_name(report_end(simulation)));
+	string(&object, "end_text", report_end_text(simulation, report_end(simulation)));
 	integer(&object, "ended_at_ps", (uint64_t)result->ended_at);
 	if (result->flows_done) {
 		integer(&object, "jct_ps", (uint64_t)result->last_flow);
@@ -296,6 +296,8 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	}
 	if (alone_is_wanted(simulation))
 		put_jobs(&object, simulation);
+	if (simulation->alone)
+		string(&object, "alone_end", report_end_name(simulation->alone_end));
 	if (simulation->has_graph)
 		graph_report_json(out, simulation, indent);
 	if (simulation->step_count && step_has_ended(simulation))

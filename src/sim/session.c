@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sim/variants.h"
+#include "sim/report.h"
 #include "sim/traffic.h"
+#include "sim/variants.h"
 
 #define LONG_S 60.0 /* runs that take longer are announced with their time */
 
@@ -70,10 +71,19 @@ static int read_scenario(struct session *session, const char *file, const struct
 	return rc ? fail(file, rc, "it cannot be read") : SIM_EXIT_OK;
 }
 
+/* As if the scenario had no key of a workload. */
+static void forget_workloads(struct scenario *scenario)
+{
+	for (size_t i = 0; scenario_keys[i].path; i++)
+		if (strncmp(scenario_keys[i].path, "workload.", 9) == 0)
+			scenario->given[i / 64] &= ~((uint64_t)1 << i % 64);
+}
+
 static void put_collective(struct scenario *scenario, const struct sim_collective *collective)
 {
 	struct workload *workload = &scenario->workloads[0].workload;
 
+	forget_workloads(scenario);
 	scenario->workload_count = 1;
 	scenario->workloads[0] = (struct scenario_workload){ .workload.bytes = collective->bytes };
 	snprintf(workload->kind, sizeof(workload->kind), "%s", collective->kind);
@@ -101,9 +111,18 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	return rc ? fail(file, rc, why) : SIM_EXIT_OK;
 }
 
+void session_warn(const struct session *session)
+{
+	for (unsigned i = 0; i < session->simulation.warnings.count; i++)
+		fprintf(stderr, "verbena sim: warning: %s\n", session->simulation.warnings.texts[i]);
+}
+
 static bool on_progress(void *user, const struct fabric_progress *now)
 {
 	struct session *session = user;
+
+	if (session->simulation.runs_alone != session->progress.runs_alone)
+		progress_begin_alone(&session->progress, session->simulation.runs_alone);
 	return progress_tell(&session->progress, now);
 }
 
@@ -122,12 +141,13 @@ int session_run(struct session *session, const struct sim_options *options)
 		return fail("workload", -EINVAL, "a step of training has no packets to tell of");
 	session->progress = (struct progress){ .every_s = options->progress_s,
 		.is_terminal = options->is_terminal,
-		.are_flows = session->simulation.job_count == 0,
+		.unit = report_unit(&session->simulation),
 		.limit = session->scenario->limit,
 		.packets = (uint64_t)traffic_of(&session->simulation).packets };
 	config->tells_messages = options->csv != NULL || options->explains_job;
 	session->simulation.explains_job = options->explains_job;
-	session->simulation.tries_alone = !options->skips_alone;
+	/* A table of runs has no column for it. */
+	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
@@ -150,11 +170,8 @@ int session_status(const struct session *session)
 {
 	const struct simulation *simulation = &session->simulation;
 	const struct fabric_result *result = &simulation->result;
-	uint32_t unfinished;
 
-	if (result->end != FABRIC_DONE)
-		return SIM_EXIT_NO_END;
-	if (simulation->has_graph && graph_job_unfinished(&simulation->graph_job, &unfinished) != GRAPH_NONE)
+	if (report_end(simulation) != FABRIC_DONE || simulation->alone_end != FABRIC_DONE)
 		return SIM_EXIT_NO_END;
 	if (result->lossless_drops)
 		return SIM_EXIT_LOSSLESS_DROPS;

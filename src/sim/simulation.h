@@ -31,6 +31,8 @@ struct simulation {
 	bool tries_alone;      /* the caller's */
 	bool explains_job;     /* the caller's, with config.tells_messages and tells_series: transfers have causes */
 	vb_time *alone;        /* by workload: how long it takes without the others; NULL: it was not tried */
+	uint32_t runs_alone;   /* that have begun */
+	enum fabric_end alone_end; /* of the first of them that did not come to its end; FABRIC_DONE: all did */
 	uint32_t job_count;
 	uint32_t step_count; /* workloads that are steps of training (step.h), and nothing else is; by packets they are
 				a graph */

@@ -31,43 +31,104 @@ static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t
 	return hosts_host_of(hosts, rank) != hosts_host_of(hosts, other);
 }
 
-/* All hosts send what the first does, but for a byte. What stays in a host is no packet. */
-static void count_collective(
-	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+/* So many messages like this one. Those that stay in their host are no packets. */
+static void count_step(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job,
+	uint32_t place, struct collective_step is, double times)
+{
+	traffic->messages += times;
+	traffic->bytes += (double)is.bytes * times;
+	if (crosses(simulation, collective_rank_at(&job->of, place), collective_rank_at(&job->of, is.to)))
+		count(traffic, is.bytes, times, &simulation->config);
+}
+
+/* By steps all hosts send what the first does, but for a byte. */
+static void count_steps(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
 {
 	const uint32_t gpus = simulation->hosts.gpus ? simulation->hosts.gpus : 1;
 	const uint32_t alike = gpus < job->of.ranks ? gpus : job->of.ranks;
+	const uint32_t steps = collective_steps(&job->of, job->algorithm);
+	const double times = (double)job->of.ranks / alike;
 
-	for (uint32_t rank = 0; rank < alike; rank++)
-		for (uint32_t i = 0; i < sends_of(job, rank); i++) {
-			const struct collective_step is = message_of(job, rank, i);
-			const double times = (double)job->of.ranks / alike;
-			traffic->messages += times;
-			traffic->bytes += (double)is.bytes * times;
-			if (crosses(simulation, job->of.first + rank, collective_rank_at(&job->of, is.to)))
-				count(traffic, is.bytes, times, &simulation->config);
+	for (uint32_t place = 0; place < alike; place++)
+		for (uint32_t i = 0; i < steps; i++)
+			count_step(traffic, simulation, job, place, job->algorithm->step(&job->of, place, i), times);
+}
+
+/* By edges each rank sends something else: a chain's end nothing, an inner rank of a tree more than a leaf. */
+static void count_edges(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+
+	for (uint32_t place = 0; place < job->of.ranks; place++)
+		for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
+			const uint64_t bytes = edges[i].bytes;
+			const uint32_t to = edges[i].to, last = collective_pieces(bytes) - 1;
+			const struct collective_step whole = { to, collective_piece(bytes, 0) };
+			const struct collective_step rest = { to, collective_piece(bytes, last) };
+			count_step(traffic, simulation, job, place, whole, last);
+			count_step(traffic, simulation, job, place, rest, 1);
 		}
+}
+
+static void count_collective(
+	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	if (job->algorithm->edges)
+		count_edges(traffic, simulation, job);
+	else
+		count_steps(traffic, simulation, job);
 	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
 }
 
-/* Messages of a collective are counted as if all were of the mean size. */
+/* The share of a rank's messages of a collective that leave its host: of a few of them, evenly spread. */
+static double crossing_share(
+	const struct simulation *simulation, const struct graph_operation *its, const struct collective *of)
+{
+	const struct graph_group *group = &simulation->job_file.graph.groups[its->group];
+	const struct collective_algorithm *algorithm = collective_find(of);
+	const uint32_t member = graph_member(group, its->rank), sends = collective_sends(of, algorithm, member);
+	const uint32_t seen = sends < STEPS_SEEN ? sends : STEPS_SEEN;
+	uint32_t crossing = 0;
+
+	for (uint32_t i = 0; i < seen; i++) {
+		const uint32_t number = (uint32_t)((uint64_t)i * sends / seen);
+		const struct collective_step is = collective_message(of, algorithm, member, number);
+		crossing += crosses(simulation, its->rank, graph_rank_of(group, is.to));
+	}
+	return seen ? (double)crossing / seen : 0;
+}
+
+/* Its messages are counted as if all were of the mean size. */
+static void count_graph_collective(struct traffic *traffic, const struct simulation *simulation, uint32_t number)
+{
+	const struct graph *graph = &simulation->job_file.graph;
+	const struct graph_operation *its = &graph->operations[number];
+	const struct graph_group *group = &graph->groups[its->group];
+	const struct collective of = graph_collective_of(graph, number);
+	const double bytes = of.ranks > 1 ? collective_law(&of).bytes : 0;
+	const double times =
+		of.ranks > 1 ? collective_sends(&of, collective_find(&of), graph_member(group, its->rank)) : 0;
+
+	if (times == 0)
+		return;
+	traffic->messages += times;
+	traffic->bytes += bytes;
+	count(traffic, (uint64_t)(bytes / times), times * crossing_share(simulation, its, &of), &simulation->config);
+}
+
 static void count_graph(struct traffic *traffic, const struct simulation *simulation)
 {
 	const struct graph *graph = &simulation->job_file.graph;
 
 	for (uint32_t i = 0; i < graph->count; i++) {
 		const struct graph_operation *its = &graph->operations[i];
-		double times = its->kind == GRAPH_SEND, bytes = (double)its->bytes;
-		if (its->kind == GRAPH_COLLECTIVE && graph->groups[its->group].count > 1) {
-			const struct collective of = graph_collective_of(graph, i);
-			times = collective_sends(
-				&of, collective_find(&of), graph_member(&graph->groups[its->group], its->rank));
-			bytes = times > 0 ? collective_law(&of).bytes / times : 0;
+		if (its->kind == GRAPH_COLLECTIVE)
+			count_graph_collective(traffic, simulation, i);
+		if (its->kind == GRAPH_SEND) {
+			traffic->messages++;
+			traffic->bytes += (double)its->bytes;
+			count(traffic, its->bytes, crosses(simulation, its->rank, its->peer), &simulation->config);
 		}
-		traffic->messages += times;
-		traffic->bytes += times * bytes;
-		if (times > 0 && simulation_ranks(simulation) > simulation->hosts.gpus)
-			count(traffic, (uint64_t)bytes, times, &simulation->config);
 		traffic->classes |= (uint8_t)(1u << its->traffic_class);
 	}
 }

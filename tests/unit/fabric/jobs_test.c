@@ -403,6 +403,59 @@ static void jobs__are_as_many_as_a_scenario_has(void **state)
 	fabric_result_free(&result);
 }
 
+/* Rank 3 lacks memory when the token comes: with any number of threads the run ends so, not as one that waits. */
+static void forget_at_3(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
+{
+	if (rank == 3)
+		sink->lack_memory(sink);
+	else
+		token_arrived(job, rank, tag, at, carried, sink);
+}
+
+static void job_without_memory__ends_the_run(void **state)
+{
+	static const struct job_kind kind = {
+		.begin = token_begin, .arrived = forget_at_3, .computed = token_computed
+	};
+	static struct token token;
+	make_leaves();
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		token = make_token(8, 0);
+		token.job.kind = &kind;
+		struct job *const jobs[] = { &token.job };
+		struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+		config.threads = threads;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_MEMORY);
+		fabric_result_free(&result);
+	}
+}
+
+/* ---- The order in which messages are told ------------------------------------------------------------------------ */
+
+/* Rank 0 sends to all others at once, with one tag: the nearer to the last, the fewer bytes, so those end first. */
+static void begin_alike(struct job *job, uint32_t rank, struct job_sink *sink)
+{
+	for (uint32_t to = 1; rank == 0 && to < RANKS; to++)
+		sink->send(sink, &(struct message){ .dst = to, .bytes = (RANKS - to) * 100000, .tag = 7 });
+}
+
+static void messages_with_one_tag__are_told_by_destination(void **state)
+{
+	static const struct job_kind kind = { .begin = begin_alike };
+	struct job job = { &kind, RANKS - 1, RANKS };
+	struct job *const jobs[] = { &job };
+	make_leaves();
+	struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+	config.tells_messages = true;
+	run(&config, &result);
+	assert_int_equal(result.message_count, RANKS - 1);
+	assert_true(result.messages[0].end > result.messages[RANKS - 2].end);
+	for (uint32_t i = 0; i < RANKS - 1; i++)
+		assert_int_equal(result.messages[i].dst, i + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +470,8 @@ int main(void)
 		cmocka_unit_test_teardown(numbers__are_used_again, teardown),
 		cmocka_unit_test_teardown(connections_without_end__end_the_run, teardown),
 		cmocka_unit_test_teardown(jobs__are_as_many_as_a_scenario_has, teardown),
+		cmocka_unit_test_teardown(job_without_memory__ends_the_run, teardown),
+		cmocka_unit_test_teardown(messages_with_one_tag__are_told_by_destination, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

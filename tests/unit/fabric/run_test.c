@@ -364,12 +364,6 @@ static void nothing_left_to_happen__is_an_end(void **state)
 	assert_int_equal(result.flows[1].fct, -1);
 }
 
-static void every_end__has_a_text(void **state)
-{
-	for (enum fabric_end end = FABRIC_DONE; end <= FABRIC_MEMORY; end++)
-		assert_true(strlen(fabric_end_text(end)) > 8);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,7 +384,6 @@ int main(void)
 		cmocka_unit_test_teardown(switches__that_stop_other_classes_than_the_next_has_are_refused, teardown),
 		cmocka_unit_test_teardown(flow__to_where_no_path_leads_is_refused, teardown),
 		cmocka_unit_test_teardown(nothing_left_to_happen__is_an_end, teardown),
-		cmocka_unit_test(every_end__has_a_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,7 +229,8 @@ static void hosts_that_do_not_divide__are_refused(void **state)
 	expect_refused((struct hosts){ .gpus = 8, .nics = 0, .scale_up = GB_S }, 8, "without a NIC");
 	expect_refused((struct hosts){ .gpus = 8, .nics = 3, .scale_up = GB_S }, 9, "cannot share out 3 NICs");
 	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = GB_S }, 12, "no whole number of hosts");
-	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 0 }, 16, "slower than 1 Mb/s");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 0 }, 16, "set hosts.scale-up, or hosts.gpu");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 999999 }, 16, "slower than 1 Mb/s");
 }
 
 int main(void)

@@ -155,7 +155,7 @@ static void happen(const struct happening *is, struct job_sink *sink)
 /* The time at which the last operation ends; all do. */
 static vb_time play(void)
 {
-	struct job_sink sink = { send, compute };
+	struct job_sink sink = { .send = send, .compute = compute };
 	uint32_t left;
 	assert_int_equal(graph_job_open(&job, &file.graph), 0);
 	now = 0;

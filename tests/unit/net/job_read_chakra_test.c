@@ -53,7 +53,7 @@ static void compute_it(struct job_sink *sink, vb_time until, uint64_t tag)
 /* How many messages there were; all operations have ended. */
 static uint32_t play(void)
 {
-	struct job_sink sink = { send_it, compute_it };
+	struct job_sink sink = { .send = send_it, .compute = compute_it };
 	struct graph_job job;
 	uint32_t left, messages = 0;
 	assert_int_equal(graph_job_open(&job, &file.graph), 0);
