@@ -363,12 +363,42 @@ static vb_time limit_of(const struct fabric_config *config)
 	return config->limit && config->limit < FABRIC_HORIZON ? config->limit : FABRIC_HORIZON;
 }
 
+static bool is_stopped(struct going *going, vb_time now)
+{
+	const struct fabric_config *config = going->fabric->config;
+	if (!config->on_progress)
+		return false;
+	const double real = windows_wall_s();
+	if (real - going->told < PROGRESS_S)
+		return false;
+	going->told = real;
+	struct fabric_progress progress = progress_of(going->fabric, now);
+	progress.wall_s = real - going->begun;
+	return !config->on_progress(config->user, &progress);
+}
+
+static vb_time latest_event(const struct fabric *fabric)
+{
+	vb_time latest = 0;
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		if (fabric->shards[i].now > latest)
+			latest = fabric->shards[i].now;
+	return latest;
+}
+
+/* A period may have more events than anyone waits for. */
+static bool stops_within_period(void *user)
+{
+	struct going *going = user;
+	return is_stopped(going, latest_event(going->fabric));
+}
+
 /* True: the run is over, and why. */
 static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 {
 	struct fabric *fabric = going->fabric;
 	const struct fabric_config *config = fabric->config;
-	struct fabric_progress progress = progress_of(fabric, now);
+	const struct fabric_progress progress = progress_of(fabric, now);
 	for (uint32_t i = 0; i < fabric->shard_count; i++)
 		if (fabric->shards[i].is_out_of_memory || fabric->shards[i].events.is_out_of_memory) {
 			*end = FABRIC_MEMORY;
@@ -394,13 +424,8 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		if (stands_still(going, now, endpoints_executed(fabric) + progress.operations_done))
 			return true;
 	}
-	double real = windows_wall_s();
-	if (!config->on_progress || real - going->told < PROGRESS_S)
-		return false;
-	going->told = real;
-	progress.wall_s = real - going->begun;
 	*end = FABRIC_STOPPED;
-	return !config->on_progress(config->user, &progress);
+	return is_stopped(going, now);
 }
 
 static bool is_any_flow_open(const struct fabric *fabric)
@@ -418,6 +443,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 	struct going going = {
 		.fabric = fabric, .executed = UINT64_MAX, .begun = windows_wall_s(), .told = windows_wall_s()
 	};
+	const struct watch watch = { stops_within_period, &going };
 	enum fabric_end end = FABRIC_IDLE;
 	vb_time limit = limit_of(fabric->config), next;
 	*ended_at = 0;
@@ -438,7 +464,11 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 		if (until > limit)
 			until = limit;
 		assert(until > *ended_at || until == limit);
-		windows_advance(fabric, until);
+		if (!windows_advance(fabric, until, &watch)) {
+			end = FABRIC_STOPPED;
+			*ended_at = latest_event(fabric);
+			break;
+		}
 		closing_advance(fabric);
 		taps_tell(fabric, until);
 		*ended_at = until;

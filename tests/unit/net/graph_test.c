@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include "base/random.h"
 #include "net/graph_job.h"
 #include "../unit.h"
 
@@ -389,6 +390,51 @@ static void collective__of_one_rank_takes_no_time(void **state)
 	expect_times(alone, 0, 0);
 }
 
+/* As the list of ranks says it. */
+static uint32_t member_in(const struct graph_group *group, uint32_t rank)
+{
+	for (uint32_t i = 0; i < group->count; i++)
+		if (graph_rank_of(group, i) == rank)
+			return i;
+	return GRAPH_NONE;
+}
+
+/* The n-th of a group at each rank is the n-th at all, in whatever order the group lists them. */
+static void groups__know_their_members_and_their_collectives(void **state)
+{
+	enum { RANKS = 50, GROUPS = 20, ROUNDS = 3 };
+	struct vb_random random;
+	vb_random_seed(&random, 1);
+	graph.ranks = RANKS;
+	for (uint32_t i = 0; i < GROUPS; i++) {
+		uint32_t ranks[RANKS], count = 1 + vb_random_below(&random, RANKS);
+		for (uint32_t k = 0; k < RANKS; k++) {
+			const uint32_t at = vb_random_below(&random, k + 1);
+			ranks[k] = ranks[at];
+			ranks[at] = k;
+		}
+		assert_int_equal(graph_add_group(&graph, ranks, count), 0);
+	}
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		for (uint32_t i = 0; i < ROUNDS * GROUPS; i++)
+			if (member_in(&graph.groups[i % GROUPS], rank) != GRAPH_NONE)
+				add_collective(rank, i % GROUPS, "barrier", 1);
+	finish();
+	for (uint32_t i = 0; i < GROUPS; i++)
+		for (uint32_t rank = 0; rank <= RANKS; rank++)
+			assert_int_equal(graph_member(&graph.groups[i], rank), member_in(&graph.groups[i], rank));
+	uint32_t seen[RANKS][GROUPS] = { 0 };
+	for (uint32_t i = 0; i < graph.count; i++) {
+		const struct graph_operation *its = &graph.operations[i];
+		assert_int_equal(its->instance, seen[its->rank][its->group]++);
+		for (uint32_t member = 0; member < graph.groups[its->group].count; member++) {
+			const struct graph_operation *other = &graph.operations[graph_same_at(&graph, i, member)];
+			assert_int_equal(other->rank, graph_rank_of(&graph.groups[its->group], member));
+			assert_true(other->group == its->group && other->instance == its->instance);
+		}
+	}
+}
+
 /* ---- What is refused --------------------------------------------------------------------------------------------- */
 
 static void cycles__are_told(void **state)
@@ -497,6 +543,7 @@ int main(void)
 		cmocka_unit_test_teardown(collective__tells_the_message_that_took_longest, teardown),
 		cmocka_unit_test_teardown(collective__ends_by_its_own_messages, teardown),
 		cmocka_unit_test_teardown(collective__of_one_rank_takes_no_time, teardown),
+		cmocka_unit_test_teardown(groups__know_their_members_and_their_collectives, teardown),
 		cmocka_unit_test_teardown(cycles__are_told, teardown),
 		cmocka_unit_test_teardown(what_cannot_run__is_refused, teardown),
 		cmocka_unit_test_teardown(collectives_that_differ__are_refused, teardown),
