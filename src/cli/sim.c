@@ -277,8 +277,11 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 	options->argument_count = (unsigned)(argc - optind);
 	if (!status && options->loggops)
 		return check_loggops(self, options);
-	if (!status && (options->groups || options->trace || options->explains_job) && !options->job)
-		return vb_usage_error(self, "--groups, --trace and --explain job are of --job");
+	if (!status && options->groups && !options->job)
+		return vb_usage_error(self, "--groups is of --job");
+	if (!status && (options->trace || options->explains_job) &&
+		(options->flows || options->is_comparison || options->collective.kind))
+		return vb_usage_error(self, "--trace and --explain job are of one job");
 	if (!status && options->job && (options->flows || options->is_comparison || options->collective.kind))
 		return vb_usage_error(self, "--job takes no --flows, --compare and --collective");
 	if (!status && (options->argument_count < 1 || (options->argument_count > 1 && !options->is_comparison)))

@@ -156,6 +156,17 @@ static int run_and_tell(struct session *session, const struct sim_options *optio
 	return unwritten ? unwritten : status;
 }
 
+/* Of operations, which flows and collectives of a scenario are not. */
+static int check_job_options(const struct session *session, const struct sim_options *options)
+{
+	const struct simulation *simulation = &session->simulation;
+
+	if ((!options->trace && !options->explains_job) || simulation->has_graph || simulation->step_count)
+		return SIM_EXIT_OK;
+	fprintf(stderr, "verbena sim: --trace and --explain job are of --job, or of a step of training\n");
+	return SIM_EXIT_USAGE;
+}
+
 static int run_one(const struct sim_options *options)
 {
 	struct session session;
@@ -163,6 +174,8 @@ static int run_one(const struct sim_options *options)
 
 	if (!status)
 		session_warn(&session);
+	if (!status)
+		status = check_job_options(&session, options);
 	if (!status && session.simulation.step_count && !session.simulation.has_graph)
 		status = step_run_all(&session, options);
 	else if (!status)

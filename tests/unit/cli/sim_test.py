@@ -153,7 +153,8 @@ run: {seed: 1}
                 self.assertAlmostEqual(sum_of / ours["time_ps"], 1, delta=1e-9)
                 self.assertEqual({self.json(small, *words, "--threads", threads)["result_hash"] for threads in (2, 4)},
                                  {packets["result_hash"]})
-        told = self.sim(small, "--set", "workload.tp=8", "--csv", "t.csv").stdout
+        told = self.sim(small, "--set", "workload.tp=8", "--csv", "t.csv", "--trace", "t.json", "--explain", "job").stdout
+        self.assertIn("traceEvents", json.loads((self.place / "t.json").read_text()))
         self.assertIn("critical path:", told)
         self.assertRegex(told, r"step [\d.]+ [mu]s by packets")
         self.assertNotIn("by packets", self.sim(small, "--set", "workload.tp=8", "--set", "run.limit=10us", status=4).stdout)
