@@ -425,7 +425,7 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: attention's work counts tokens that come later, too" },
 	{ "workload.*.gpu", VALUE_TEXT, STEP(gpu), OF_A_STEP,
 	  .help = "step: one that --gpus lists, for its speed and memory; left out: hosts.gpu" },
-	{ "workload.*.mfu", VALUE_REAL, PLAN(mfu), BOUNDS(0, 1), .preset = "60%", OF_A_STEP,
+	{ "workload.*.mfu", VALUE_REAL, PLAN(mfu), BOUNDS(0.001, 1), .preset = "60%", OF_A_STEP,
 	  .help = "step: the part of a GPU's peak that its kernels reach while they run" },
 	{ "workload.*.memory", VALUE_WORD, STEP(memory), .words = "checked|unchecked", .preset = "checked", OF_A_STEP,
 	  .help = "step: a plan that does not fit into the GPU's memory is refused, or only told" },

@@ -9,6 +9,8 @@
 #include "sim/ideal.h"
 #include "sim/memory_limit.h"
 
+#define NO_LIMIT 1e21 /* bytes a second */
+
 #define GB         1e9
 #define GRAPH_MOST (1u << 28) /* operations that a graph can have */
 
@@ -35,9 +37,10 @@ static int find_model(const struct scenario_step *given, struct model *model, ch
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		if (numbers[i].given)
 			*numbers[i].is = numbers[i].given;
-	if (!model->kv_heads)
+	const bool is_reshaped = given->heads || given->hidden;
+	if (!given->kv_heads && (!model->kv_heads || (is_reshaped && named && named->kv_heads == named->heads)))
 		model->kv_heads = model->heads;
-	if (!model->head_dim && model->heads)
+	if (!given->head_dim && model->heads && (!model->head_dim || is_reshaped))
 		model->head_dim = model->hidden / model->heads;
 	if (model->experts && !model->top_k)
 		return why_not(why, (unsigned)size, "top-k: how many of its experts does a token meet?");
@@ -65,8 +68,10 @@ static void complete(struct step_plan *plan, uint32_t ranks)
 
 	if (!plan->dp && each && each <= ranks)
 		plan->dp = (uint32_t)(ranks / each);
-	if (!plan->batch)
-		plan->batch = 8 * plan->micro_batch * plan->dp;
+	if (!plan->batch) {
+		const uint64_t batch = (uint64_t)8 * plan->micro_batch * plan->dp;
+		plan->batch = batch < UINT32_MAX ? (uint32_t)batch : UINT32_MAX;
+	}
 	if (!plan->sequence)
 		plan->sequence = plan->model.sequence;
 	if (plan->tp == 1)
@@ -205,9 +210,24 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 		helps);
 }
 
+/* The step without the time of what leaves hosts, by formula: no network makes it faster than that. */
+static int find_bound(struct step *step)
+{
+	struct formula_network network = step->network;
+	struct step_times times;
+
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		if (step->is_beyond_host[i])
+			network.ways[i] = (struct formula_way){ .alpha = 0, .bytes_a_second = NO_LIMIT };
+	int rc = formula_run(&step->plan, &network, &times);
+	step->bound = rc || times.step >= step->times.step ? 0 : 1 - (double)times.step / (double)step->times.step;
+	return rc;
+}
+
 int step_run(struct step *step)
 {
-	return formula_run(&step->plan, &step->network, &step->times);
+	int rc = formula_run(&step->plan, &step->network, &step->times);
+	return rc ? rc : find_bound(step);
 }
 
 /* ---- By packets -------------------------------------------------------------------------------------------------- */
@@ -249,5 +269,6 @@ bool step_has_ended(const struct simulation *simulation)
 
 int step_take_times(const struct simulation *simulation, struct step *step)
 {
-	return step_graph_account(&step->plan, &simulation->graph_job, &step->times);
+	int rc = step_graph_account(&step->plan, &simulation->graph_job, &step->times);
+	return rc ? rc : find_bound(step);
 }

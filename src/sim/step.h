@@ -14,6 +14,7 @@ struct step {
 	struct formula_network network;       /* by formula */
 	bool is_beyond_host[STEP_DIMENSIONS]; /* its ranks are on several hosts */
 	struct step_times times;              /* after step_run, or step_take_times */
+	double bound; /* likewise: what of the step a network between hosts that took no time would save */
 };
 
 /* Completes the plan of a workload for the network: -EINVAL and why, -ENOMEM. */

@@ -30,16 +30,6 @@ static double sum_of(const double values[STEP_DIMENSIONS], unsigned number)
 	return sum;
 }
 
-/* Exposed communication that hosts' NICs carry. */
-static double network_part(const struct step *step)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
-		sum += step->is_beyond_host[i] ? step->times.exposed[i] : 0;
-	return sum;
-}
-
 static double idle_share(const struct step_times *times)
 {
 	return 1 - times->compute / (double)times->step;
@@ -123,20 +113,13 @@ static void put_exposed(FILE *out, const struct step *step)
 	}
 }
 
+/* A network that took no time would save that much, with what stages wait for each other because of it. */
 static void put_bound(FILE *out, const struct step *step)
 {
-	const double part = network_part(step);
-
-	if (part == 0) {
-		fprintf(out, "no network between hosts makes it faster: %s\n",
-			step->times.bubble + part > 0.01 * (double)step->times.step
-				? "what is exposed stays in hosts, or is the schedule's bubble"
-				: "it is compute bound");
-		return;
-	}
-	fprintf(out,
-		"no network between hosts gains more than %.2f%%: that is the exposed communication between hosts\n",
-		100 * part / (double)step->times.step);
+	if (step->bound == 0)
+		fprintf(out, "no network between hosts makes it faster\n");
+	else
+		fprintf(out, "no network between hosts gains more than %.2f%%\n", 100 * step->bound);
 }
 
 void step_report_times(FILE *out, const struct step *step, const char *how, uint32_t steps)
@@ -177,7 +160,7 @@ static void put_times(FILE *out, const struct step *step, const char *mode, uint
 	fprintf(out, ", \"bubble_ps\": %.0f}", times->bubble);
 	put_by_dimension(out, "bytes_a_rank", times->bytes);
 	fprintf(out, ", \"tokens_a_second\": %.6g, \"mfu\": %.6g, \"gpu_idle_share\": %.6g, \"network_bound\": %.6g",
-		tokens_a_second(step), mfu_of(step), idle_share(times), network_part(step) / (double)times->step);
+		tokens_a_second(step), mfu_of(step), idle_share(times), step->bound);
 	if (strcmp(mode, "packets") == 0) /* by which other modes are judged */
 		fprintf(out, ", \"error\": {\"step\": 0}");
 	if (steps)
@@ -204,7 +187,6 @@ void step_report_json(FILE *out, const struct step *step, const char *mode, uint
 		", \"bubble_share\": %.6g",
 		plan->batch, plan->sequence, plan_micro_batches(plan), plan_work(plan), step->memory.state,
 		step->memory.activations, step->memory.ends, step->memory.sum, plan_bubble(plan));
-	if (mode)
-		put_times(out, step, mode, steps);
+	put_times(out, step, mode, steps);
 	fputc('}', out);
 }

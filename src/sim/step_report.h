@@ -9,7 +9,7 @@
 void step_report_plan(FILE *out, const struct step *step);
 /* After its run, which `how` says; steps 0: of no training. */
 void step_report_times(FILE *out, const struct step *step, const char *how, uint32_t steps);
-/* An object; mode: in which it was run, NULL: not. */
+/* An object; mode: in which it was run. */
 void step_report_json(FILE *out, const struct step *step, const char *mode, uint32_t steps);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "os/json.h"
 #include "sim/report.h"
@@ -66,9 +67,7 @@ static void put_head(const struct session *session, bool is_json)
 
 static void put_end(const struct sim_options *options, uint64_t hash, vb_time longest)
 {
-	if (options->is_json && options->is_dry)
-		puts("]}");
-	else if (options->is_json)
+	if (options->is_json)
 		printf("], \"end\": \"done\", \"jct_ps\": %" PRId64 ", \"result_hash\": \"%016" PRIx64 "\"}\n",
 			(int64_t)longest, hash);
 	else if (!options->is_dry)
@@ -90,31 +89,48 @@ static int run_step(
 	return rc ? refuse(options, workload, rc, why) : SIM_EXIT_OK;
 }
 
-int step_run_all(const struct session *session, const struct sim_options *options)
+static int run_steps(const struct session *session, const struct sim_options *options, struct step *steps)
 {
-	struct step step;
+	int status = SIM_EXIT_OK;
+
+	for (uint32_t i = 0; !status && i < session->scenario->workload_count; i++)
+		status = run_step(session, options, i, &steps[i]);
+	return status;
+}
+
+static void put_steps(const struct session *session, const struct sim_options *options, const struct step *steps)
+{
 	uint64_t hash = 0xcbf29ce484222325u;
 	vb_time longest = 0;
-	int status = check_options(options);
 
-	for (uint32_t i = 0; !status && i < session->scenario->workload_count; i++) {
-		const uint32_t steps = session->scenario->workloads[i].step.steps;
-		status = run_step(session, options, i, &step);
-		if (status)
-			break;
-		if (i == 0)
-			put_head(session, options->is_json);
+	put_head(session, options->is_json);
+	for (uint32_t i = 0; i < session->scenario->workload_count; i++) {
+		const uint32_t of_training = session->scenario->workloads[i].step.steps;
 		if (options->is_json) {
 			fputs(i ? ",\n  " : "\n  ", stdout);
-			step_report_json(stdout, &step, options->is_dry ? NULL : "formula", steps);
+			step_report_json(stdout, &steps[i], "formula", of_training);
 		} else {
-			put_text(&step, steps, options->is_dry);
+			put_text(&steps[i], of_training, options->is_dry);
 		}
-		hash = mix(hash, &step);
-		longest = step.times.step > longest ? step.times.step : longest;
+		hash = mix(hash, &steps[i]);
+		longest = steps[i].times.step > longest ? steps[i].times.step : longest;
 	}
+	put_end(options, hash, longest);
+}
+
+/* Nothing is told before all have run. */
+int step_run_all(const struct session *session, const struct sim_options *options)
+{
+	struct step *steps = calloc(session->scenario->workload_count, sizeof(*steps));
+	int status = check_options(options);
+
+	if (!status && !steps)
+		status = refuse(options, 0, -ENOMEM, "");
 	if (!status)
-		put_end(options, hash, longest);
+		status = run_steps(session, options, steps);
+	if (!status)
+		put_steps(session, options, steps);
+	free(steps);
 	return status;
 }
 

@@ -155,7 +155,7 @@ uint64_t model_attention_parameters(const struct model *model)
 
 uint64_t model_expert_parameters(const struct model *model)
 {
-	return 3 * (uint64_t)model->hidden * model->ffn;
+	return (model->kind == MODEL_GPT ? 2 : 3) * (uint64_t)model->hidden * model->ffn;
 }
 
 uint64_t model_dense_ffn_parameters(const struct model *model)
@@ -198,7 +198,9 @@ static uint64_t last_norm(const struct model *model)
 
 static uint64_t parameters(const struct model *model, uint64_t ffn_of_experts)
 {
-	const uint64_t dense = model->experts ? model->dense_layers : model->layers;
+	const uint64_t dense = !model->experts                       ? model->layers
+			       : model->dense_layers < model->layers ? model->dense_layers
+								     : model->layers;
 	return model_embedding_parameters(model, false) + model_embedding_parameters(model, true) + last_norm(model) +
 	       model->layers * model_attention_parameters(model) + dense * model_dense_ffn_parameters(model) +
 	       (model->layers - dense) * ffn_of_experts;

@@ -4,7 +4,16 @@
 #include "base/invariant.h"
 #include "net/why.h"
 
-enum { MOST_RANKS = 1 << 20 };
+enum { MOST_RANKS = 1 << 20, MOST_OPERATIONS = 1 << 25 };
+
+/* Of a layer and micro-batch there are no more. */
+#define OPERATIONS_A_LAYER 24
+
+/* So that no sum of bytes or times wraps. */
+#define MOST_PARAMETERS 1e16
+#define MOST_BYTES      1e15 /* of a micro-batch's activations */
+#define MOST_TIME       1e18 /* picoseconds of computing, eleven days */
+#define LEAST_TIME      1e3
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
@@ -31,6 +40,18 @@ static int check_model(const struct step_plan *plan, char *why, unsigned why_siz
 	if (!model->layers || !model->hidden || !model->heads || !model->ffn || !model->vocabulary)
 		return why_not(why, why_size,
 			"a model needs layers, hidden, heads, ffn and vocabulary, or a name that --models lists");
+	if (!model->head_dim || !model->kv_heads || model->heads % model->kv_heads)
+		return why_not(why, why_size,
+			"%u heads of %u elements with %u heads of keys and values: kv-heads divides heads, and "
+			"head-dim is not 0",
+			model->heads, model->head_dim, model->kv_heads);
+	if (model->layers * ((model->experts + 1.0) * 3 * model->hidden * model->ffn +
+				    4.0 * model->hidden * model->heads * model->head_dim) >
+		MOST_PARAMETERS)
+		return why_not(why, why_size, "a model of more than %g parameters", MOST_PARAMETERS);
+	if (2.0 * plan->micro_batch * plan->sequence * model->hidden > MOST_BYTES)
+		return why_not(why, why_size, "activations of a micro-batch of more than %g bytes: lower micro-batch",
+			MOST_BYTES);
 	if (model->heads % plan->tp)
 		return why_not(why, why_size, "tp %u does not divide the model's %u heads", plan->tp, model->heads);
 	if (model->ffn % plan->tp && !model->experts)
@@ -62,15 +83,20 @@ static int check_experts(const struct step_plan *plan, char *why, unsigned why_s
 static int check_stages(const struct step_plan *plan, char *why, unsigned why_size)
 {
 	const uint32_t layers = plan->model.layers + (plan->ends_count_as_layers ? 2 : 0);
-	const uint32_t parts = plan->pp * plan->chunks;
+	const uint64_t parts = (uint64_t)plan->pp * plan->chunks;
+	if (parts > plan->model.layers + 2)
+		return why_not(why, why_size, "pp x vpp is %llu, and there are %u layers to share out: lower pp or vpp",
+			(unsigned long long)parts, layers);
 	if (plan->chunks > 1 && plan->schedule != SCHEDULE_INTERLEAVED)
 		return why_not(why, why_size, "vpp is %u: schedule: interleaved", plan->chunks);
 	if (plan->chunks > 1 && plan->pp == 1)
 		return why_not(why, why_size, "vpp is %u, and there is one stage: raise pp", plan->chunks);
 	if (layers % parts)
 		return why_not(why, why_size,
-			"pp x vpp is %u, which does not divide %u layers%s; ends-count-as-layers: %s would make it %u",
-			parts, layers, plan->ends_count_as_layers ? ", embedding and output included" : "",
+			"pp x vpp is %llu, which does not divide %u layers%s; ends-count-as-layers: %s would make it "
+			"%u",
+			(unsigned long long)parts, layers,
+			plan->ends_count_as_layers ? ", embedding and output included" : "",
 			plan->ends_count_as_layers ? "no" : "yes",
 			plan->ends_count_as_layers ? layers - 2 : layers + 2);
 	return 0;
@@ -82,12 +108,28 @@ static int check_batch(const struct step_plan *plan, char *why, unsigned why_siz
 	if (plan->batch % each)
 		return why_not(why, why_size, "micro-batch x dp is %llu, which does not divide the batch of %u",
 			(unsigned long long)each, plan->batch);
+	const double operations = (double)(plan->batch / each) *
+				  (plan->model.layers + (double)plan->pp * plan->chunks) * OPERATIONS_A_LAYER;
+	if (operations > MOST_OPERATIONS)
+		return why_not(why, why_size,
+			"%llu micro-batches of %u layers are more operations than a run takes: raise micro-batch or "
+			"dp, or lower batch",
+			(unsigned long long)(plan->batch / each), plan->model.layers);
 	if (plan->chunks > 1 && plan->batch / each % plan->pp)
 		return why_not(why, why_size,
 			"an interleaved schedule needs a multiple of pp %u as micro-batches, and there are %llu: "
 			"change batch",
 			plan->pp, (unsigned long long)(plan->batch / each));
 	return 0;
+}
+
+static int check_time(const struct step_plan *plan, char *why, unsigned why_size)
+{
+	const double time = plan_work(plan) / plan_ranks(plan) / (plan->tflops * plan->mfu);
+	if (time > MOST_TIME)
+		return why_not(why, why_size, "each rank computes for %.3g days: raise mfu or ranks, or lower batch",
+			time / MOST_TIME * 11.574);
+	return time >= LEAST_TIME ? 0 : why_not(why, why_size, "a step of less than a nanosecond is none");
 }
 
 int plan_check(const struct step_plan *plan, char *why, unsigned why_size)
@@ -107,7 +149,7 @@ int plan_check(const struct step_plan *plan, char *why, unsigned why_size)
 		error = why_not(why, why_size, "gradient-bytes is 2 or 4");
 	if (!error && (!(plan->tflops > 0) || !(plan->mfu > 0) || plan->mfu > 1))
 		error = why_not(why, why_size, "mfu is above 0 and at most 1, of a GPU's peak above 0");
-	return error;
+	return error ? error : check_time(plan, why, why_size);
 }
 
 /* ---- Cuts -------------------------------------------------------------------------------------------------------- */
@@ -208,6 +250,17 @@ static double bytes_of_parameter(const struct step_plan *plan, double replicas)
 	}
 }
 
+/* ZeRO-3: a layer's parameters are gathered at a time. */
+static double gathered_unit(const struct step_plan *plan)
+{
+	const struct model *model = &plan->model;
+	const double shared = (double)model_attention_parameters(model);
+	if (!model->experts)
+		return (shared + (double)model_dense_ffn_parameters(model)) / plan->tp;
+	return (shared + (double)model_router_parameters(model)) / plan->tp +
+	       (double)model->experts * (double)model_expert_parameters(model) / plan->ep;
+}
+
 static double state_of_stage(const struct step_plan *plan, uint32_t stage)
 {
 	struct plan_parameters sum = { 0 };
@@ -218,10 +271,8 @@ static double state_of_stage(const struct step_plan *plan, uint32_t stage)
 	}
 	double bytes = sum.shared * bytes_of_parameter(plan, (double)plan->dp * plan->cp) +
 		       sum.experts * bytes_of_parameter(plan, plan_expert_replicas(plan));
-	if (plan->zero == 3) /* the layer that is gathered */
-		bytes += 2 *
-			 (double)(model_attention_parameters(&plan->model) + model_dense_ffn_parameters(&plan->model)) /
-			 plan->tp;
+	if (plan->zero == 3)
+		bytes += 2 * gathered_unit(plan);
 	return bytes;
 }
 
@@ -277,5 +328,6 @@ double plan_work(const struct step_plan *plan)
 
 double plan_bubble(const struct step_plan *plan)
 {
-	return (plan->pp - 1.0) / ((double)plan->chunks * plan_micro_batches(plan));
+	const double of_passes = plan->schedule == SCHEDULE_ZERO_BUBBLE ? 3 : 1; /* of three equal ones, one */
+	return (plan->pp - 1.0) / (of_passes * plan->chunks * plan_micro_batches(plan));
 }

@@ -334,7 +334,8 @@ static void fetch_all(struct building *building, uint32_t stage)
 
 static bool gathers_first(const struct step_plan *plan)
 {
-	return (plan->zero == 1 || plan->zero == 2) && plan->overlaps_parameters && program_members(plan, STEP_DP) > 1;
+	return (plan->zero == 1 || plan->zero == 2) && plan->overlaps_parameters &&
+	       (program_members(plan, STEP_DP) > 1 || program_members(plan, STEP_EXPERTS_DP) > 1);
 }
 
 /* ---- Passes ------------------------------------------------------------------------------------------------------ */
@@ -363,6 +364,8 @@ static void receive(struct building *building, const struct step_action *action,
 		return;
 	operation.waits[0] = operation.waits[1] = STEP_NONE;
 	wait_also(building, add(building, operation));
+	if (!building->plan->is_sequence_parallel) /* each rank has received its part */
+		communicate(building, STEP_TP, "all-gather", activations(building->plan));
 }
 
 /* 1F1B waits until its message has left. */
@@ -383,6 +386,34 @@ static void wait_for_parameters(struct building *building, uint32_t layer)
 	building->gathers[layer] = STEP_NONE;
 }
 
+/* ZeRO-3: parameters of the embedding, or of the output, come; and their gradients leave. */
+static void fetch_end(struct building *building, bool output)
+{
+	const struct step_plan *plan = building->plan;
+	const uint32_t count = building->program->count;
+	if (plan->zero < 3)
+		return;
+	gather_parameters(
+		building, &(struct plan_parameters){
+				  .shared = (double)model_embedding_parameters(&plan->model, output) / plan->tp });
+	if (building->program->count > count)
+		wait_also(building, building->program->count - 1);
+}
+
+static void leave_end(struct building *building, bool output)
+{
+	const struct step_plan *plan = building->plan;
+	if (plan->zero == 3)
+		send_gradients(building, STEP_DP, (double)model_embedding_parameters(&plan->model, output) / plan->tp);
+}
+
+/* The embedding is cut by words. */
+static void embed(struct building *building)
+{
+	fetch_end(building, false);
+	scatter(building);
+}
+
 static void go_forward(struct building *building, const struct step_action *action)
 {
 	const struct step_plan *plan = building->plan;
@@ -391,7 +422,7 @@ static void go_forward(struct building *building, const struct step_action *acti
 	if (action->part > 0)
 		receive(building, action, action->part - 1);
 	else
-		scatter(building); /* of the embedding, which is cut by words */
+		embed(building);
 	for (uint32_t i = layers.first; i < layers.first + layers.count; i++) {
 		wait_for_parameters(building, i);
 		fetch_layer(building, i, &began);
@@ -402,6 +433,7 @@ static void go_forward(struct building *building, const struct step_action *acti
 		return;
 	}
 	gather(building);
+	fetch_end(building, true);
 	compute(building, share(plan) * model_output_work(&plan->model));
 	for (unsigned i = 0; i < 3; i++) /* the largest, the sum, and the one that was right */
 		communicate(building, STEP_TP, "allreduce", 4 * tokens(plan));
@@ -410,6 +442,18 @@ static void go_forward(struct building *building, const struct step_action *acti
 static bool is_last(const struct step_plan *plan, const struct step_action *action)
 {
 	return action->micro_batch == plan_micro_batches(plan) - 1;
+}
+
+/* A layer's gradients are there. */
+static void leave_layer(struct building *building, const struct step_action *action, uint32_t layer)
+{
+	const struct plan_parameters of = of_layer(building->plan, layer);
+	if (building->plan->zero == 3) {
+		send_gradients(building, STEP_DP, of.shared);
+		send_gradients(building, STEP_EXPERTS_DP, of.experts);
+	} else if (building->plan->overlaps_gradients && is_last(building->plan, action)) {
+		leave_gradients(building, layer);
+	}
 }
 
 static void go_backward(struct building *building, const struct step_action *action)
@@ -421,22 +465,21 @@ static void go_backward(struct building *building, const struct step_action *act
 	if (action->part < plan_parts(plan) - 1) {
 		receive(building, action, action->part + 1);
 	} else {
+		fetch_end(building, true);
 		compute(building, passes * share(plan) * model_output_work(&plan->model));
 		scatter(building);
+		leave_end(building, true);
 	}
 	for (uint32_t i = layers.first + layers.count; i-- > layers.first;) {
 		fetch_layer(building, i, &began);
 		backward_layer(building, i, passes);
-		const struct plan_parameters of = of_layer(plan, i);
-		if (plan->zero == 3) {
-			send_gradients(building, STEP_DP, of.shared);
-			send_gradients(building, STEP_EXPERTS_DP, of.experts);
-		} else if (plan->overlaps_gradients && is_last(plan, action)) {
-			leave_gradients(building, i);
-		}
+		if (passes == 2)
+			leave_layer(building, action, i);
 	}
 	if (action->part > 0)
 		send(building, action, action->part - 1);
+	else
+		leave_end(building, false);
 }
 
 static void find_weights(struct building *building, const struct step_action *action)
@@ -450,6 +493,8 @@ static void find_weights(struct building *building, const struct step_action *ac
 	if (action->part == plan_parts(plan) - 1)
 		work += share(plan) * model_output_work(&plan->model);
 	compute(building, work);
+	for (uint32_t i = layers.first + layers.count; i-- > layers.first;)
+		leave_layer(building, action, i);
 }
 
 /* ---- The step's end ---------------------------------------------------------------------------------------------- */
@@ -484,7 +529,7 @@ static void end_step(struct building *building, uint32_t stage)
 	const struct step_plan *plan = building->plan;
 	const struct plan_parameters all = of_stage(plan, stage);
 	if (plan->zero == 3) {
-		send_gradients(building, STEP_DP, ends_of(plan, stage));
+		assert(building->gradients == 0); /* they have left */
 	} else if (plan->overlaps_gradients) {
 		send_gradients(building, STEP_DP, building->gradients + ends_of(plan, stage));
 	} else {

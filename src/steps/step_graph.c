@@ -236,8 +236,29 @@ static vb_time *sending_times(const struct step_plan *plan, const struct graph_j
 	return left;
 }
 
+/* A collective of all begins when the last has come to it: until then others wait for that one. It is once in a step.
+ */
+static vb_time all_have_come(const struct graph_job *job)
+{
+	const struct graph *graph = job->graph;
+	vb_time last = 0;
+	for (uint32_t i = 0; i < graph->count; i++) {
+		const struct graph_operation *operation = &graph->operations[i];
+		if (operation->kind == GRAPH_COLLECTIVE && !graph->groups[operation->group].ranks &&
+			job->records[i].begin > last)
+			last = job->records[i].begin;
+	}
+	return last;
+}
+
+/* Of the run: when messages were sent, and when all have come to what is of all. */
+struct meetings {
+	const vb_time *sent;
+	vb_time all;
+};
+
 static int account_rank(const struct step_plan *plan, const struct graph_job *job, const struct step_program *program,
-	const vb_time *sent, uint32_t rank, struct step_times *times)
+	const struct meetings *meetings, uint32_t rank, struct step_times *times)
 {
 	uint32_t stage;
 	const uint32_t count = program->count, first = job->graph->first[rank], place = plan_place(plan, rank, &stage);
@@ -249,7 +270,11 @@ static int account_rank(const struct step_plan *plan, const struct graph_job *jo
 		const struct step_operation *operation = &program->operations[i];
 		of[i] = job->records[first + i].begin;
 		end[i] = job->records[first + i].end;
-		left[i] = operation->kind == STEP_RECEIVE ? sent[(size_t)operation->tag * places(plan) + place] : 0;
+		left[i] = operation->kind == STEP_RECEIVE
+				  ? meetings->sent[(size_t)operation->tag * places(plan) + place]
+				  : 0;
+		if (operation->kind == STEP_COLLECTIVE && operation->dimension == STEP_ALL)
+			of[i] = meetings->all < end[i] ? meetings->all : end[i];
 	}
 	const struct step_rank accounted = { program, of, end, left };
 	int error = account_add(plan, &accounted, times);
@@ -263,6 +288,7 @@ int step_graph_account(const struct step_plan *plan, const struct graph_job *job
 	struct step_program *programs = make_programs(plan);
 	vb_time *sent = sending_times(plan, job);
 	int error = programs && sent ? 0 : -ENOMEM;
+	const struct meetings meetings = { sent, all_have_come(job) };
 	*times = (struct step_times){ 0 };
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (job->records[i].end > times->step)
@@ -270,7 +296,7 @@ int step_graph_account(const struct step_plan *plan, const struct graph_job *job
 	for (uint32_t rank = 0; rank < graph->ranks && !error; rank++) {
 		uint32_t stage;
 		plan_place(plan, rank, &stage);
-		error = account_rank(plan, job, &programs[stage], sent, rank, times);
+		error = account_rank(plan, job, &programs[stage], &meetings, rank, times);
 	}
 	account_mean(times, graph->ranks);
 	free(sent);

@@ -60,7 +60,7 @@ static void bubble__is_that_of_the_papers(void **state)
 	}
 }
 
-/* ZB-H1 (arXiv 2401.10241, table 2): (p - 1)(F + B - W), with passes of equal length a third of 1F1B's. */
+/* ZB-H1 (arXiv 2401.10241, table 2): (p - 1)(F + B - W), which is a third of 1F1B's with passes of equal length. */
 static void zero_bubble__has_a_third_of_it(void **state)
 {
 	const struct formula_network network = network_of(fast, fast, 0);
@@ -68,7 +68,7 @@ static void zero_bubble__has_a_third_of_it(void **state)
 	plan.recompute = RECOMPUTE_NONE;
 	plan.schedule = SCHEDULE_ZERO_BUBBLE;
 	const struct step_times times = run(&plan, &network);
-	expect_near("bubble", times.bubble / times.compute, plan_bubble(&plan) / 3, 2e-3);
+	expect_near("bubble", times.bubble / times.compute, plan_bubble(&plan), 2e-3);
 }
 
 /* Worked by hand: Llama 3 70B, tp 8 with sequence parallelism, ZeRO-1, 16 micro-batches of 8,192 tokens, H100 at 0.6,
@@ -125,8 +125,8 @@ static void zero__moves_what_it_says(void **state)
 	plan.zero = 1;
 	expect_near("ZeRO-1", run(&plan, &network).bytes[STEP_DP], n * (4 + 2) * all, 1e-6);
 	plan.zero = 3;
-	expect_near(
-		"ZeRO-3", run(&plan, &network).bytes[STEP_DP], n * (2 * (2 + 2 + 4) * (all - ends) + 4 * ends), 1e-6);
+	/* The input's embedding needs no parameters backward. */
+	expect_near("ZeRO-3", run(&plan, &network).bytes[STEP_DP], n * 2 * ((2 + 2 + 4) * all - 2 * ends / 2), 1e-6);
 }
 
 /* A rank sends what the tables say: a share of its activations to each expert's rank, forward and backward, twice. */
