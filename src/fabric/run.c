@@ -55,9 +55,9 @@ static int check_jobs(const struct fabric_config *config, char *why, unsigned wh
 	int error = hosts_check(&config->hosts, endpoints, why, why_size);
 	if (error)
 		return error;
-	if (config->hosts.gpus && config->flows->count)
-		return why_not(
-			why, why_size, "flows are between endpoints, and hosts with GPUs have ranks: jobs alone");
+	if ((config->hosts.gpus || config->hosts.gpu_of) && config->flows->count)
+		return why_not(why, why_size,
+			"flows are between endpoints, and hosts with GPUs, or ranks that are placed, take jobs alone");
 	const uint32_t ranks = hosts_ranks(&config->hosts, endpoints);
 	for (uint32_t i = 0; i < config->job_count; i++)
 		if (config->jobs[i]->ranks > ranks)

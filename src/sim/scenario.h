@@ -60,7 +60,7 @@ struct scenario {
 	/* run */
 	uint64_t seed;
 	uint32_t threads;
-	struct hosts hosts; /* nics 0: as many as GPUs; places: filled in from the network */
+	struct hosts hosts; /* nics 0: as many as GPUs; gpu_of: filled in from the network */
 	uint8_t placement;  /* enum scenario_placement */
 	vb_time limit, stall;
 	bool tells_queues;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "net/placement.h"
 #include "net/route.h"
 #include "fabric/tcp.h"
 #include "fabric/windows.h"
@@ -131,12 +132,23 @@ static int set_hosts(struct simulation *simulation, char *why, size_t size)
 	if (!simulation->hosts.nics)
 		simulation->hosts.nics = simulation->hosts.gpus;
 	simulation->hosts.keeps_rails &= simulation->hosts.gpus > 0;
-	simulation->hosts.count =
-		simulation->network.endpoint_count / (simulation->hosts.gpus ? simulation->hosts.nics : 1);
-	simulation->hosts.places =
-		simulation->scenario->placement == PLACEMENT_SPREAD ? leaves_of(&simulation->network) : 0;
 	int rc = hosts_check(&simulation->hosts, simulation->network.endpoint_count, why, (unsigned)size);
 	return rc ? prefix(why, size, "hosts") : 0;
+}
+
+static int place_ranks(struct simulation *simulation, char *why, size_t size)
+{
+	const uint32_t ranks = simulation_ranks(simulation);
+
+	if (simulation->scenario->placement == PLACEMENT_PACKED)
+		return 0;
+	simulation->gpu_of = calloc(ranks + 1, sizeof(*simulation->gpu_of));
+	if (!simulation->gpu_of)
+		return -ENOMEM;
+	simulation->hosts.gpu_of = simulation->gpu_of;
+	int rc = placement_spread(simulation->gpu_of, ranks, simulation->hosts.gpus, leaves_of(&simulation->network),
+		why, (unsigned)size);
+	return rc ? prefix(why, size, "hosts.placement") : 0;
 }
 
 struct workload simulation_workload(const struct simulation *simulation, uint32_t number)
@@ -455,6 +467,8 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	if (!rc)
 		rc = set_hosts(simulation, why, size);
 	if (!rc)
+		rc = place_ranks(simulation, why, size);
+	if (!rc)
 		rc = make_flows(simulation, files, why, size);
 	if (!rc)
 		rc = check_classes(simulation, why, size);
@@ -497,6 +511,7 @@ void simulation_free(struct simulation *simulation)
 	free(simulation->jobs);
 	free(simulation->workload_of);
 	free(simulation->alone);
+	free(simulation->gpu_of);
 	flow_list_free(&simulation->flows);
 	network_free(&simulation->network);
 	free(simulation->captured);

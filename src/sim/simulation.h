@@ -20,6 +20,7 @@ struct simulation {
 	struct network network;
 	struct flow_list flows;
 	struct hosts hosts;
+	uint32_t *gpu_of;         /* of hosts; NULL: ranks are packed */
 	const char *network_note; /* what of the network's file is not modelled; NULL: nothing */
 	struct job_file job_file; /* if has_graph */
 	struct graph_job graph_job;

@@ -622,6 +622,10 @@ workload: [{kind: allreduce, bytes: 64MiB}]
         self.assertIn("alltoall        pairwise", self.sim("--collectives").stdout)
         self.assertIn("cannot share out 3 NICs evenly", self.sim(self.scenario(text), "--set", "hosts.nics=3", status=2).stderr)
 
+    def test_placement__is_of_ranks_and_not_of_flows(self):
+        refused = self.sim(self.scenario(), "--set", "hosts.placement=spread", status=2).stderr
+        self.assertIn("ranks that are placed, take jobs alone", refused)
+
     def test_jobs__are_told_beside_their_time_alone(self):
         told = self.json(self.root / "examples/two-jobs.yaml", "--set", "workload.0.bytes=1MiB", "--set", "workload.1.bytes=1MiB")
         self.assertEqual([(job["kind"], job["first"], job["ranks"]) for job in told["jobs"]], [("allreduce", 0, 32), ("alltoall", 32, 32)])
