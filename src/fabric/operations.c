@@ -78,8 +78,8 @@ static void take_message(struct job_sink *calls, const struct message *message)
 		return;
 	flow->doing = FLOW_IS_SENT;
 	flow->to = message->dst;
-	flow->src = hosts_sends_by(hosts, message->src, message->dst, message->channel);
-	flow->dst = hosts_endpoint_of(hosts, message->dst, message->channel);
+	flow->src = hosts_sends_by(hosts, message->src, message->dst, message->part);
+	flow->dst = hosts_receives_by(hosts, message->src, message->dst, message->part);
 	flow->bytes = message->bytes;
 	flow->channel = message->channel;
 	flow->entropy = ns3_is_wanted(fabric) ? ns3_port(fabric, sink->job, message) : message->entropy;

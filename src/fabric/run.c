@@ -272,7 +272,8 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 	for (uint32_t i = 0; i < fabric->config->job_count; i++)
 		for (uint32_t rank = 1; rank < fabric->config->jobs[i]->ranks; rank++) {
 			const struct hosts *hosts = &fabric->config->hosts;
-			const uint32_t to = hosts_endpoint_of(hosts, rank, 0), from = hosts_sends_by(hosts, 0, rank, 0);
+			const uint32_t from = hosts_sends_by(hosts, 0, rank, 0),
+				       to = hosts_receives_by(hosts, 0, rank, 0);
 			if (from == to || (routes_lead(fabric->routes, fabric->network, from, to) &&
 						  routes_lead(fabric->routes, fabric->network, to, from)))
 				continue;

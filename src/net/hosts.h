@@ -1,6 +1,6 @@
 /* Hosts with several GPUs. A rank is a GPU; ranks are numbered host by host, unless they are placed. A host has so many
  * NICs, which are consecutive endpoints of the network, and its GPUs share them out evenly: with fewer NICs than GPUs
- * several use one, with more a GPU uses its own in turn, by channel. GPUs of a host reach each other by the scale-up
+ * several use one, with more a GPU uses its own in turn. GPUs of a host reach each other by the scale-up
  * domain (NVLink), which is not cut into packets: each GPU has a port of the domain's rate each way. */
 #ifndef NET_HOSTS_H
 #define NET_HOSTS_H
@@ -54,29 +54,42 @@ static inline uint32_t hosts_nics_of_gpu(const struct hosts *hosts)
 	return hosts->gpus && hosts->nics > hosts->gpus ? hosts->nics / hosts->gpus : 1;
 }
 
-/* Which of its host's NICs this rank uses for a message of this channel. */
-static inline uint32_t hosts_nic_of(const struct hosts *hosts, uint32_t rank, uint32_t channel)
+/* Which of its host's NICs is the `turn`th that this rank uses. */
+static inline uint32_t hosts_nic_of(const struct hosts *hosts, uint32_t rank, uint32_t turn)
 {
 	if (!hosts->gpus)
 		return 0;
 	const uint32_t gpu = hosts_gpu_in_host(hosts, rank), of_gpu = hosts_nics_of_gpu(hosts);
 	const uint32_t first = of_gpu > 1 ? gpu * of_gpu : (uint32_t)((uint64_t)gpu * hosts->nics / hosts->gpus);
-	return first + channel % of_gpu;
+	return first + turn % of_gpu;
 }
 
 /* That NIC's endpoint. */
-static inline uint32_t hosts_endpoint_of(const struct hosts *hosts, uint32_t rank, uint32_t channel)
+static inline uint32_t hosts_endpoint_of(const struct hosts *hosts, uint32_t rank, uint32_t turn)
 {
 	const uint32_t nics = hosts->gpus ? hosts->nics : 1;
-	return hosts_host_of(hosts, rank) * nics + hosts_nic_of(hosts, rank, channel);
+	return hosts_host_of(hosts, rank) * nics + hosts_nic_of(hosts, rank, turn);
 }
 
-/* The NIC by which a message of this channel leaves. */
-static inline uint32_t hosts_sends_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t channel)
+/* A GPU that has several NICs takes them in turn: by the parts of a collective, by its peer's host, and beside the
+ * other GPUs of its host. Both ends take the NIC of one turn, so a message stays on its rail. */
+static inline uint32_t hosts_turn_of(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t part)
 {
+	return part + hosts_gpu_of(hosts, from) + hosts_host_of(hosts, to);
+}
+
+/* The endpoints by which a message of this part leaves and arrives (struct message). */
+static inline uint32_t hosts_sends_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t part)
+{
+	const uint32_t turn = hosts_turn_of(hosts, from, to, part);
 	if (!hosts->gpus || !hosts->keeps_rails)
-		return hosts_endpoint_of(hosts, from, channel);
-	return hosts_host_of(hosts, from) * hosts->nics + hosts_nic_of(hosts, to, channel);
+		return hosts_endpoint_of(hosts, from, turn);
+	return hosts_host_of(hosts, from) * hosts->nics + hosts_nic_of(hosts, to, turn);
+}
+
+static inline uint32_t hosts_receives_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t part)
+{
+	return hosts_endpoint_of(hosts, to, hosts_turn_of(hosts, from, to, part));
 }
 
 /* 0; -EINVAL and why: NICs and GPUs that do not divide, or endpoints that are no whole number of hosts. */

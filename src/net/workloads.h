@@ -32,8 +32,8 @@ struct workload {
 	uint8_t traffic_class;
 };
 
-/* Whether it is a collective, and which: on a network of so many endpoints. */
-bool workload_collective(const struct workload *workload, uint32_t endpoints, struct collective *collective);
+/* Whether it is a collective, and which: of so many ranks of the run, from workload->first on. */
+bool workload_collective(const struct workload *workload, uint32_t ranks, struct collective *collective);
 
 int workload_add(struct flow_list *list, const struct workload *workload, uint32_t endpoints, uint64_t seed, char *why,
 	unsigned why_size);

@@ -120,7 +120,7 @@ static void put_jobs(FILE *out, const struct simulation *simulation)
 		fprintf(out, "job %" PRIu32 ": %s of %s, ranks %" PRIu32 " to %" PRIu32 ": %s", workload, of->kind,
 			value_bytes_text(
 				simulation->scenario->workloads[workload].workload.bytes, bytes, sizeof(bytes)),
-			of->first, of->first + of->ranks - 1,
+			simulation->collectives[i].groups->rank_at[0], simulation->collectives[i].groups->ranks - 1,
 			took < 0 ? "-" : value_time_text(took, time, sizeof(time)));
 		if (simulation->alone && simulation->alone[workload] > 0)
 			fprintf(out, ", alone %s: %.2f times as long",

@@ -163,53 +163,65 @@ struct workload simulation_workload(const struct simulation *simulation, uint32_
 	return workload;
 }
 
-static int add_ring(struct simulation *simulation, const struct collective *ring)
+static int add_part(struct simulation *simulation, uint32_t workload, const struct collective *part)
 {
 	struct collective_job *added = &simulation->collectives[simulation->job_count];
-	int rc = collective_job_open(added, ring);
+	int rc = collective_job_open(added, part, &simulation->groups[workload]);
 
+	simulation->workload_of[simulation->job_count] = workload;
 	if (!rc)
 		simulation->jobs[simulation->job_count++] = &added->job;
 	return rc;
 }
 
+static int group_ranks(
+	struct simulation *simulation, uint32_t workload, const struct collective *of, char *why, size_t size)
+{
+	const uint32_t ranks = simulation_ranks(simulation);
+	const uint32_t first = simulation->scenario->workloads[workload].workload.first;
+
+	if (first > ranks || of->ranks > ranks - first || of->ranks < 2) {
+		snprintf(why, size,
+			"a collective of %" PRIu32 " ranks from rank %" PRIu32 " on, in a network of %" PRIu32,
+			of->ranks, first, ranks);
+		return -EINVAL;
+	}
+	return rank_groups_open(&simulation->groups[workload], &simulation->hosts, first, of->ranks);
+}
+
 static int add_collective(
 	struct simulation *simulation, uint32_t workload, const struct collective *given, char *why, size_t size)
 {
-	const uint32_t ranks = simulation_ranks(simulation), nics = simulation->hosts.nics;
 	struct collective of = *given;
+	int rc = group_ranks(simulation, workload, &of, why, size);
 
-	if (of.first > ranks || of.ranks > ranks - of.first || of.ranks < 2) {
-		snprintf(why, size,
-			"a collective of %" PRIu32 " ranks from rank %" PRIu32 " on, in a network of %" PRIu32,
-			of.ranks, of.first, ranks);
-		return -EINVAL;
-	}
-	of.gpus = simulation->hosts.gpus;
+	of.gpus = simulation->groups[workload].gpus;
 	of.kind = collective_kind_name(given->kind); /* it outlives this function, as the algorithm's does */
-	int rc = collective_check(&of, why, (unsigned)size);
+	if (!rc)
+		rc = collective_check(&of, why, (unsigned)size);
 	if (rc)
 		return rc;
 	of.algorithm = collective_find(&of)->name;
 	simulation->given = of;
-	for (uint32_t i = 0; !rc && i < collective_rings(&of, nics); i++) {
-		const struct collective ring = collective_ring(&of, nics, i);
-		simulation->workload_of[simulation->job_count] = workload;
-		rc = add_ring(simulation, &ring);
+	for (uint32_t i = 0; !rc && i < collective_parts(&of, &simulation->hosts); i++) {
+		const struct collective part = collective_part_of(&of, &simulation->hosts, i);
+		rc = add_part(simulation, workload, &part);
 	}
 	return rc;
 }
 
-/* Each workload may be as many rings as a host has NICs. */
+/* Each workload may be as many parts as a host has NICs. */
 static int make_room_for_jobs(struct simulation *simulation)
 {
-	const uint32_t rings = simulation->hosts.gpus > 1 ? simulation->hosts.nics : 1;
-	const size_t most = (size_t)simulation->scenario->workload_count * rings + 1;
+	const uint32_t parts = simulation->hosts.gpus ? simulation->hosts.nics : 1;
+	const size_t most = (size_t)simulation->scenario->workload_count * parts + 1;
 
+	simulation->groups = calloc(simulation->scenario->workload_count + 1, sizeof(*simulation->groups));
 	simulation->collectives = calloc(most, sizeof(*simulation->collectives));
 	simulation->jobs = calloc(most, sizeof(struct job *));
 	simulation->workload_of = calloc(most, sizeof(*simulation->workload_of));
-	return simulation->collectives && simulation->jobs && simulation->workload_of ? 0 : -ENOMEM;
+	return simulation->groups && simulation->collectives && simulation->jobs && simulation->workload_of ? 0
+													    : -ENOMEM;
 }
 
 static int add_workloads(struct simulation *simulation, char *why, size_t size)
@@ -507,6 +519,9 @@ void simulation_free(struct simulation *simulation)
 	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
 		collective_job_close(&simulation->collectives[i]);
 	job_file_free(&simulation->job_file);
+	for (uint32_t i = 0; simulation->groups && i < simulation->scenario->workload_count; i++)
+		rank_groups_close(&simulation->groups[i]);
+	free(simulation->groups);
 	free(simulation->collectives);
 	free(simulation->jobs);
 	free(simulation->workload_of);

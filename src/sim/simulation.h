@@ -26,7 +26,8 @@ struct simulation {
 	struct graph_job graph_job;
 	bool has_graph;
 	struct collective given;            /* of the last workload that is a collective; ranks 0: there is none */
-	struct collective_job *collectives; /* by job: a collective may be several rings */
+	struct rank_groups *groups;         /* by workload; of those that are no collective, empty */
+	struct collective_job *collectives; /* by job: a collective may be several parts */
 	struct job **jobs;
 	uint32_t *workload_of; /* by job */
 	bool tries_alone;      /* the caller's */
