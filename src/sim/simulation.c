@@ -283,7 +283,7 @@ static int read_job(struct simulation *simulation, const struct simulation_files
 	if (simulation->job_file.graph.ranks < ranks)
 		job_file_note(&simulation->job_file, "%" PRIu32 " ranks take the first of the network's %" PRIu32,
 			simulation->job_file.graph.ranks, ranks);
-	rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph);
+	rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph, &simulation->hosts);
 	if (rc)
 		return rc;
 	simulation->has_graph = true;

@@ -51,12 +51,11 @@ static void count_graph(struct traffic *traffic, const struct simulation *simula
 
 	for (uint32_t i = 0; i < graph->count; i++) {
 		const struct graph_operation *its = &graph->operations[i];
-		double times = its->kind == GRAPH_SEND, bytes = (double)its->bytes;
-		if (its->kind == GRAPH_COLLECTIVE && graph->groups[its->group].count > 1) {
+		const double times = (double)graph_job_sends(&simulation->graph_job, i);
+		double bytes = (double)its->bytes;
+		if (its->kind == GRAPH_COLLECTIVE && times > 0) {
 			const struct collective of = graph_collective_of(graph, i);
-			times = collective_sends(
-				&of, collective_find(&of), graph_member(&graph->groups[its->group], its->rank));
-			bytes = times > 0 ? collective_law(&of).bytes / times : 0;
+			bytes = collective_law(&of).bytes / times;
 		}
 		traffic->messages += times;
 		traffic->bytes += times * bytes;

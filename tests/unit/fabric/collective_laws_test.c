@@ -2,6 +2,7 @@
  * payload and from the one-way time alpha of a message of one byte. */
 #include <math.h>
 #include "net/collective_job.h"
+#include "net/graph_job.h"
 #include "nets.h"
 
 #define RATE (400 * GBPS)
@@ -134,6 +135,13 @@ enum { GPUS = 8, HOSTS = 4, MOST_NICS = 2 * GPUS };
 
 static struct collective_job parts[MOST_NICS];
 
+static struct hosts hosts_of(uint32_t nics)
+{
+	return (struct hosts){
+		.gpus = GPUS, .nics = nics, .scale_up = 3600 * GBPS, .scale_up_time = 500 * VB_NS, .keeps_rails = true
+	};
+}
+
 /* Rails of HOSTS endpoints each, and as many parts as there are to be. */
 static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hosts, uint32_t nics)
 {
@@ -155,9 +163,7 @@ static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hos
 		network_connect(&network, i, network_switch_node(i % nics), RATE, VB_US);
 	}
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-	config.hosts = (struct hosts){
-		.gpus = GPUS, .nics = nics, .scale_up = 3600 * GBPS, .scale_up_time = 500 * VB_NS, .keeps_rails = true
-	};
+	config.hosts = hosts_of(nics);
 	config.jobs = all;
 	config.job_count = collective_parts(&of, &config.hosts);
 	rank_groups_close(&groups);
@@ -227,6 +233,38 @@ static void ring_in_a_host__takes_its_closed_form(void **state)
 	assert_int_equal(result.data_packets, 0);
 }
 
+/* A graph's collective is as many rings as a scenario's: the same messages at the same times. */
+static void graph__has_the_rings_of_a_scenario(void **state)
+{
+	const uint64_t bytes = 8ull << 20;
+	const vb_time of_scenario = time_of_hosts("ring", bytes, HOSTS, GPUS);
+	struct fabric_config config = config_of(FABRIC_ENGINE);
+	struct graph graph = { .ranks = HOSTS * GPUS };
+	struct graph_operation operation = { .kind = GRAPH_COLLECTIVE, .bytes = bytes, .stream = GRAPH_NO_STREAM };
+	struct graph_job job;
+	uint64_t hash = 0;
+	char why[200] = "";
+
+	assert_int_equal(graph_add_group(&graph, NULL, graph.ranks), 0);
+	assert_int_equal(graph_find_collective(&graph, "allreduce", NULL, &operation.collective), 0);
+	for (; operation.rank < graph.ranks; operation.rank++)
+		assert_int_equal(graph_add(&graph, &operation), 0);
+	assert_int_equal(graph_finish(&graph, NULL, why, sizeof(why)), 0);
+	config.hosts = hosts_of(GPUS);
+	config.jobs = (struct job *[]){ &job.job };
+	for (config.threads = 1; config.threads <= 4; config.threads *= 2) {
+		assert_int_equal(graph_job_open(&job, &graph, &config.hosts), 0);
+		fabric_result_free(&result);
+		run(&config, &result);
+		graph_job_close(&job);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_equal(result.last_flow, of_scenario);
+		assert_true(config.threads == 1 || result.hash == hash);
+		hash = result.hash;
+	}
+	graph_free(&graph);
+}
+
 /* In the host, between hosts and in the host again, one after the other: 0.5%. */
 static void hierarchy__takes_its_closed_form(void **state)
 {
@@ -271,6 +309,7 @@ int main(void)
 		cmocka_unit_test_teardown(pipelines__take_their_closed_forms, teardown),
 		cmocka_unit_test_teardown(rings_over_hosts__share_out_the_nics, teardown),
 		cmocka_unit_test_teardown(nics_of_a_gpu__share_what_is_no_ring, teardown),
+		cmocka_unit_test_teardown(graph__has_the_rings_of_a_scenario, teardown),
 		cmocka_unit_test_teardown(ring_in_a_host__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(hierarchy__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),

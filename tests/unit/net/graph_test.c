@@ -25,6 +25,9 @@ static uint32_t happening_count, message_count;
 static uint64_t order;
 static vb_time now;
 static uint32_t rank_called;
+enum { MOST_NICS = 64 };
+static struct hosts hosts;
+static uint64_t by_nic[MOST_NICS]; /* bytes, of those that have more than one */
 
 static void note(vb_time at, uint32_t rank, enum what what, uint64_t tag)
 {
@@ -38,6 +41,9 @@ static void send(struct job_sink *sink, const struct message *message)
 	assert_int_equal(message->start, now);
 	assert_true(message->bytes > 0);
 	message_count++;
+	if (message->bytes > 1 && hosts.gpus &&
+		hosts_host_of(&hosts, message->src) != hosts_host_of(&hosts, message->dst))
+		by_nic[hosts_sends_by(&hosts, message->src, message->dst, message->part)] += message->bytes;
 	note(now + 10, message->dst, ARRIVES, message->tag);
 	note(now + 20, message->src, ENDS, message->tag);
 }
@@ -68,7 +74,7 @@ static uint32_t play(void)
 	const struct flow_result result = { 0 };
 	uint64_t happened = 0;
 	uint32_t left;
-	assert_int_equal(graph_job_open(&job, &graph), 0);
+	assert_int_equal(graph_job_open(&job, &graph, &hosts), 0);
 	now = 0;
 	happening_count = message_count = 0;
 	for (rank_called = 0; rank_called < graph.ranks; rank_called++)
@@ -102,6 +108,8 @@ static int teardown(void **state)
 	if (job.records)
 		graph_job_close(&job);
 	graph_free(&graph);
+	hosts = (struct hosts){ 0 };
+	memset(by_nic, 0, sizeof(by_nic));
 	return 0;
 }
 
@@ -297,6 +305,38 @@ static void collectives__end_at_each_rank_when_all_is_there(void **state)
 	assert_true(job.records[pair[1]].end > 0);
 }
 
+/* An allreduce of the ranks of this group, who are all there are, on four hosts: from each of a host's NICs
+ * 2 (n - 1) / n S / N leave. */
+static void expect_shares(const uint32_t *ranks, uint32_t gpus, uint32_t nics, const uint32_t *placed)
+{
+	enum { HOSTS = 4, BYTES = 1 << 20 };
+	teardown(NULL);
+	hosts = (struct hosts){ .gpus = gpus, .nics = nics, .keeps_rails = true, .gpu_of = placed };
+	graph.ranks = HOSTS * gpus;
+	assert_int_equal(graph_add_group(&graph, ranks, graph.ranks), 0);
+	for (uint32_t rank = 0; rank < graph.ranks; rank++)
+		add_collective(rank, 0, "allreduce", BYTES);
+	finish();
+	assert_int_equal(play(), 0);
+	const double said = 2.0 * (graph.ranks - 1) / graph.ranks * BYTES / nics;
+	for (uint32_t i = 0; i < HOSTS * nics; i++)
+		if ((double)by_nic[i] < 0.99 * said || (double)by_nic[i] > 1.01 * said)
+			fail_msg("NIC %u sends %llu, and should %.0f", i, (unsigned long long)by_nic[i], said);
+	graph_job_close(&job);
+}
+
+/* In whatever order the group lists its ranks, and wherever these are. */
+static void collectives__go_by_all_nics(void **state)
+{
+	static const uint32_t mixed[] = { 0, 4, 8, 12, 1, 5, 9, 13, 3, 7, 11, 15, 2, 6, 10, 14 };
+	expect_shares(NULL, 4, 4, NULL);
+	expect_shares(NULL, 4, 8, NULL);
+	expect_shares(NULL, 4, 2, NULL);
+	expect_shares(NULL, 1, 2, NULL);
+	expect_shares(mixed, 4, 4, NULL);
+	expect_shares(NULL, 4, 4, mixed);
+}
+
 static void collective__of_one_rank_takes_no_time(void **state)
 {
 	graph.ranks = 2;
@@ -384,6 +424,7 @@ int main(void)
 		cmocka_unit_test_teardown(receives__of_any_take_what_is_there, teardown),
 		cmocka_unit_test_teardown(receive__that_nobody_sends_to_is_left, teardown),
 		cmocka_unit_test_teardown(collectives__end_at_each_rank_when_all_is_there, teardown),
+		cmocka_unit_test_teardown(collectives__go_by_all_nics, teardown),
 		cmocka_unit_test_teardown(collective__of_one_rank_takes_no_time, teardown),
 		cmocka_unit_test_teardown(cycles__are_told, teardown),
 		cmocka_unit_test_teardown(what_cannot_run__is_refused, teardown),
