@@ -1,5 +1,9 @@
 /* See placement.h. */
 #include "net/placement.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include "net/why.h"
 
 int placement_spread(uint32_t *gpu_of, uint32_t ranks, uint32_t gpus, uint32_t switches, char *why, unsigned why_size)
@@ -12,4 +16,106 @@ int placement_spread(uint32_t *gpu_of, uint32_t ranks, uint32_t gpus, uint32_t s
 		gpu_of[rank] = place * each + rank % each;
 	}
 	return 0;
+}
+
+/* ---- By dimensions ----------------------------------------------------------------------------------------------- */
+
+static int refuse_order(
+	const struct dimensions *dimensions, const struct dimensions_named *named, char *why, unsigned why_size)
+{
+	for (uint32_t i = 0; i < dimensions->count; i++) {
+		bool is_named = false;
+		for (uint32_t k = 0; k < named->count; k++)
+			is_named |= named->number[k] == i;
+		if (!is_named)
+			return why_not(why, why_size, "%s is missing: an order names all of ranks.dimensions",
+				dimensions->of[i].name);
+	}
+	return 0;
+}
+
+int placement_by_order(uint32_t *gpu_of, uint32_t ranks, const struct dimensions *dimensions, const char *order,
+	char *why, unsigned why_size)
+{
+	struct dimensions_named named;
+	if (dimensions->count == 0)
+		return why_not(why, why_size,
+			"'%.20s' is neither packed, spread, nor a list of GPUs; an order of dimensions needs their "
+			"sizes: "
+			"write ranks.dimensions, such as tp=8, dp=4",
+			order);
+	int error = dimensions_name(dimensions, order, &named, why, why_size);
+	if (!error)
+		error = refuse_order(dimensions, &named, why, why_size);
+	for (uint32_t rank = 0; !error && rank < ranks; rank++)
+		gpu_of[rank] =
+			rank < dimensions_ranks(dimensions) ? dimensions_renumber(dimensions, &named, rank) : rank;
+	return error;
+}
+
+/* ---- By a list --------------------------------------------------------------------------------------------------- */
+
+/* For one list. */
+struct listing {
+	uint32_t *gpu_of, ranks, count;
+	bool *is_taken; /* by GPU */
+	char *why;
+	unsigned why_size;
+};
+
+static int take(struct listing *listing, unsigned long gpu)
+{
+	if (gpu >= listing->ranks)
+		return why_not(listing->why, listing->why_size, "there is no GPU %lu: there are %u, counted from 0",
+			gpu, listing->ranks);
+	if (listing->is_taken[gpu])
+		return why_not(listing->why, listing->why_size, "GPU %lu is there twice: write each once", gpu);
+	listing->is_taken[gpu] = true;
+	listing->gpu_of[listing->count++] = (uint32_t)gpu;
+	return 0;
+}
+
+/* A number, or two with a dash between. */
+static int take_range(struct listing *listing, const char **at)
+{
+	char *end;
+	const unsigned long first = strtoul(*at, &end, 10);
+	unsigned long last = first;
+	int error = 0;
+	if (**at < '0' || **at > '9')
+		return why_not(listing->why, listing->why_size,
+			"'%.20s' is no GPU: write numbers and ranges, such as [8-15, 0, 2]", *at);
+	if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+		last = strtoul(end + 1, &end, 10);
+	if (last < first)
+		return why_not(
+			listing->why, listing->why_size, "%lu-%lu goes back: write the lower first", first, last);
+	for (unsigned long gpu = first; !error && gpu <= last; gpu++)
+		error = take(listing, gpu);
+	*at = end + strspn(end, " ");
+	return error;
+}
+
+static int take_all(struct listing *listing, const char *at)
+{
+	for (at += strspn(at, " ");;) {
+		const int error = take_range(listing, &at);
+		if (error || !*at)
+			return error;
+		if (*at != ',')
+			return why_not(listing->why, listing->why_size,
+				"'%.20s' stands behind a GPU: write numbers and ranges, such as [8-15, 0, 2]", at);
+		at += 1 + strspn(at + 1, " ");
+	}
+}
+
+int placement_by_list(uint32_t *gpu_of, uint32_t ranks, const char *list, char *why, unsigned why_size)
+{
+	struct listing listing = { gpu_of, ranks, 0, calloc((size_t)ranks + 1, sizeof(bool)), why, why_size };
+	int error = listing.is_taken ? take_all(&listing, list) : -ENOMEM;
+	for (uint32_t gpu = 0; !error && gpu < ranks; gpu++)
+		if (!listing.is_taken[gpu])
+			gpu_of[listing.count++] = gpu;
+	free(listing.is_taken);
+	return error;
 }

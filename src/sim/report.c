@@ -98,12 +98,15 @@ static void put_failures(FILE *out, const struct simulation *simulation)
 static void put_job(FILE *out, const struct simulation *simulation)
 {
 	struct job_bandwidth of;
-	char time[32], bytes[32];
+	char time[32], bytes[32], groups[40] = "";
 
-	if (job_bandwidth(simulation, &of))
-		fprintf(out, "%s (%s) of %s, %" PRIu32 " ranks: %s until the last byte; algbw %.2f, busbw %.2f GB/s\n",
-			of.kind, of.algorithm, value_bytes_text(of.bytes, bytes, sizeof(bytes)), of.ranks,
-			value_time_text(of.time, time, sizeof(time)), of.algbw, of.busbw);
+	if (!job_bandwidth(simulation, &of))
+		return;
+	if (of.groups > 1)
+		snprintf(groups, sizeof(groups), "%" PRIu32 " groups of ", of.groups);
+	fprintf(out, "%s (%s) of %s, %s%" PRIu32 " ranks: %s until the last byte; algbw %.2f, busbw %.2f GB/s\n",
+		of.kind, of.algorithm, value_bytes_text(of.bytes, bytes, sizeof(bytes)), groups, of.ranks,
+		value_time_text(of.time, time, sizeof(time)), of.algbw, of.busbw);
 }
 
 /* Several jobs, each beside the time that it takes alone. */

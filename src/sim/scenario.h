@@ -11,6 +11,7 @@
 #include "fabric/fabric.h"
 #include "net/network.h"
 #include "net/topologies.h"
+#include "net/dimensions.h"
 #include "net/hosts.h"
 #include "net/workloads.h"
 #include "sim/document.h"
@@ -27,8 +28,6 @@ struct scenario_workload {
 	char file[PATH_MAX]; /* takes the place of a kind */
 	struct workload workload;
 };
-
-enum scenario_placement { PLACEMENT_PACKED, PLACEMENT_SPREAD };
 
 struct scenario {
 	char name[128];
@@ -60,8 +59,9 @@ struct scenario {
 	/* run */
 	uint64_t seed;
 	uint32_t threads;
-	struct hosts hosts; /* nics 0: as many as GPUs; gpu_of: filled in from the network */
-	uint8_t placement;  /* enum scenario_placement */
+	struct hosts hosts;    /* nics 0: as many as GPUs; gpu_of: filled in from the network */
+	char placement[32768]; /* "packed", "spread", an order of dimensions, or a list of GPUs (placement.h) */
+	struct dimensions dimensions;
 	vb_time limit, stall;
 	bool tells_queues;
 	/* capture */

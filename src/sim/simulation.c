@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "net/placement.h"
 #include "net/route.h"
 #include "fabric/tcp.h"
 #include "fabric/windows.h"
@@ -17,20 +15,8 @@
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
-
-/* Puts the subject in front of another room's error text. */
-__attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, const char *format, ...)
-{
-	char said[320], about[200];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(about, sizeof(about), format, arguments);
-	va_end(arguments);
-	snprintf(said, sizeof(said), "%s", why);
-	snprintf(why, size, "%s: %s", about, said);
-	return -EINVAL;
-}
+#include "sim/ranks.h"
+#include "sim/why_about.h"
 
 static int read_network(struct simulation *simulation, char *why, size_t size)
 {
@@ -52,7 +38,7 @@ static int build_network(struct simulation *simulation, char *why, size_t size)
 		       : topology_build(&scenario->topology, &simulation->network, why, (unsigned)size);
 
 	simulation->network.is_whole_ns = scenario->is_whole_ns;
-	return rc == -EINVAL ? prefix(why, size, "network%s", *file ? ".file" : "") : rc;
+	return rc == -EINVAL ? why_about(why, size, "network%s", *file ? ".file" : "") : rc;
 }
 
 static int set_faults(struct simulation *simulation, char *why, size_t size)
@@ -64,7 +50,7 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 		uint32_t link;
 		rc = link_find(&simulation->network, scenario->faults[i].link, &link, why, size);
 		if (rc)
-			return prefix(why, size, "network.faults.%u.link", i);
+			return why_about(why, size, "network.faults.%u.link", i);
 		const struct network_fault *fault = &scenario->faults[i].fault;
 		if (fault->up_at && fault->up_at <= fault->down_at) {
 			snprintf(why, size,
@@ -79,76 +65,6 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 		rc = network_set_fault(&simulation->network, link, &scenario->faults[i].fault);
 	}
 	return rc;
-}
-
-uint32_t simulation_ranks(const struct simulation *simulation)
-{
-	return hosts_ranks(&simulation->hosts, simulation->network.endpoint_count);
-}
-
-/* Switches that have endpoints; of rails, where a host has an endpoint at several, those of the first. */
-static uint32_t leaves_of(const struct network *network)
-{
-	const uint32_t nics =
-		network->endpoint_count > 1 && network->endpoints[1].machine == network->endpoints[0].machine;
-	network_node last = NETWORK_NONE;
-	uint32_t leaves = 0;
-
-	for (uint32_t i = 0; i < network->endpoint_count; i++) {
-		const network_node to = network->links[network->endpoints[i].link].to;
-		const bool is_first_of_machine =
-			!nics || i == 0 || network->endpoints[i].machine != network->endpoints[i - 1].machine;
-		if (is_first_of_machine && to != last) {
-			leaves++;
-			last = to;
-		}
-	}
-	return leaves;
-}
-
-/* The scenario's keys, before the network's file. */
-static struct hosts merge_hosts(const struct scenario *scenario, const struct hosts *of_file)
-{
-	const bool has_gpu = scenario_is_given(scenario, "hosts.gpu");
-	struct hosts hosts = scenario->hosts;
-
-	if (!of_file->gpus)
-		return hosts;
-	if (!has_gpu && !scenario_is_given(scenario, "hosts.gpus")) {
-		hosts.gpus = of_file->gpus;
-		if (!scenario_is_given(scenario, "hosts.nics"))
-			hosts.nics = of_file->nics;
-	}
-	if (!has_gpu && !scenario_is_given(scenario, "hosts.scale-up"))
-		hosts.scale_up = of_file->scale_up;
-	if (!scenario_is_given(scenario, "hosts.scale-up-delay"))
-		hosts.scale_up_time = of_file->scale_up_time;
-	return hosts;
-}
-
-static int set_hosts(struct simulation *simulation, char *why, size_t size)
-{
-	simulation->hosts = merge_hosts(simulation->scenario, &simulation->hosts);
-	if (!simulation->hosts.nics)
-		simulation->hosts.nics = simulation->hosts.gpus;
-	simulation->hosts.keeps_rails &= simulation->hosts.gpus > 0;
-	int rc = hosts_check(&simulation->hosts, simulation->network.endpoint_count, why, (unsigned)size);
-	return rc ? prefix(why, size, "hosts") : 0;
-}
-
-static int place_ranks(struct simulation *simulation, char *why, size_t size)
-{
-	const uint32_t ranks = simulation_ranks(simulation);
-
-	if (simulation->scenario->placement == PLACEMENT_PACKED)
-		return 0;
-	simulation->gpu_of = calloc(ranks + 1, sizeof(*simulation->gpu_of));
-	if (!simulation->gpu_of)
-		return -ENOMEM;
-	simulation->hosts.gpu_of = simulation->gpu_of;
-	int rc = placement_spread(simulation->gpu_of, ranks, simulation->hosts.gpus, leaves_of(&simulation->network),
-		why, (unsigned)size);
-	return rc ? prefix(why, size, "hosts.placement") : 0;
 }
 
 struct workload simulation_workload(const struct simulation *simulation, uint32_t number)
@@ -174,27 +90,13 @@ static int add_part(struct simulation *simulation, uint32_t workload, const stru
 	return rc;
 }
 
-static int group_ranks(
-	struct simulation *simulation, uint32_t workload, const struct collective *of, char *why, size_t size)
-{
-	const uint32_t ranks = simulation_ranks(simulation);
-	const uint32_t first = simulation->scenario->workloads[workload].workload.first;
-
-	if (first > ranks || of->ranks > ranks - first || of->ranks < 2) {
-		snprintf(why, size,
-			"a collective of %" PRIu32 " ranks from rank %" PRIu32 " on, in a network of %" PRIu32,
-			of->ranks, first, ranks);
-		return -EINVAL;
-	}
-	return rank_groups_open(&simulation->groups[workload], &simulation->hosts, first, of->ranks);
-}
-
 static int add_collective(
 	struct simulation *simulation, uint32_t workload, const struct collective *given, char *why, size_t size)
 {
 	struct collective of = *given;
-	int rc = group_ranks(simulation, workload, &of, why, size);
+	int rc = ranks_group(simulation, workload, of.ranks, why, size);
 
+	of.ranks = simulation->groups[workload].size;
 	of.gpus = simulation->groups[workload].gpus;
 	of.kind = collective_kind_name(given->kind); /* it outlives this function, as the algorithm's does */
 	if (!rc)
@@ -246,7 +148,7 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 			rc = -EINVAL;
 		}
 		if (rc == -EINVAL)
-			return prefix(why, size, "workload.%u", i);
+			return why_about(why, size, "workload.%u", i);
 	}
 	return rc;
 }
@@ -336,17 +238,17 @@ static int check_classes(const struct simulation *simulation, char *why, size_t 
 			count = simulation->network.profiles[i].class_count;
 	if (scenario->ack_class >= count) {
 		refuse_class(scenario->ack_class, count, why, size);
-		return prefix(why, size, "transport.ack-class");
+		return why_about(why, size, "transport.ack-class");
 	}
 	for (uint32_t i = 0; i < scenario->workload_count; i++)
 		if (scenario->workloads[i].workload.traffic_class >= count) {
 			refuse_class(scenario->workloads[i].workload.traffic_class, count, why, size);
-			return prefix(why, size, "workload.%u.class", i);
+			return why_about(why, size, "workload.%u.class", i);
 		}
 	for (uint32_t i = 0; i < simulation->flows.count; i++)
 		if (simulation->flows.flows[i].traffic_class >= count) {
 			refuse_class(simulation->flows.flows[i].traffic_class, count, why, size);
-			return prefix(why, size, "flow %u of the list", i);
+			return why_about(why, size, "flow %u of the list", i);
 		}
 	return 0;
 }
@@ -364,7 +266,7 @@ static int find_captured(struct simulation *simulation, char *why, size_t size)
 		name += strspn(name, " ");
 		if (*name && link_find(&simulation->network, name, &simulation->captured[simulation->captured_count],
 				     why, size))
-			return prefix(why, size, "capture.links");
+			return why_about(why, size, "capture.links");
 		simulation->captured_count += *name != 0;
 	}
 	return 0;
@@ -477,9 +379,7 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	if (!rc)
 		rc = set_faults(simulation, why, size);
 	if (!rc)
-		rc = set_hosts(simulation, why, size);
-	if (!rc)
-		rc = place_ranks(simulation, why, size);
+		rc = ranks_place(simulation, why, size);
 	if (!rc)
 		rc = make_flows(simulation, files, why, size);
 	if (!rc)

@@ -626,6 +626,36 @@ workload: [{kind: allreduce, bytes: 64MiB}]
         refused = self.sim(self.scenario(), "--set", "hosts.placement=spread", status=2).stderr
         self.assertIn("ranks that are placed, take jobs alone", refused)
 
+    GROUPS = """network: {topology: rail, machines: 4, nics-a-machine: 4, leaves: 1, host-rate: 400G}
+hosts: {gpu: H100, gpus: 4}
+transport: {ack-every: 64}
+ranks:
+  dimensions: tp=4, dp
+workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
+"""
+
+    def test_groups__run_at_once_where_an_order_places_them(self):
+        scenario = self.scenario(self.GROUPS)
+        self.assertRegex(self.sim(scenario).stdout, r"allreduce \(ring\) of \S+ MB, 4 groups of 4 ranks: ")
+        apart = self.json(scenario)
+        self.assertTrue(46 < apart["busbw_gb_s"] < 49.1, apart["busbw_gb_s"])        # each GPU's own NIC, and none shared
+        self.assertNotIn("scale_up_bytes", apart)
+        beside = self.json(scenario, "--set", "hosts.placement=dp-tp")               # a group in each host
+        self.assertTrue(400 < beside["busbw_gb_s"] < 450, beside["busbw_gb_s"])
+        self.assertEqual(beside["result_hash"],
+                         self.json(scenario, "--set", "hosts.placement=0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14")["result_hash"])
+        for threads in 2, 4:
+            self.assertEqual(self.json(scenario, "--threads", threads)["result_hash"], apart["result_hash"])
+
+    def test_what_contradicts_the_network__says_where_in_the_file(self):
+        for old, new, line in [("tp=4, dp", "tp=3, dp", "5:15: ranks.dimensions: 16 ranks leave no whole number for dp"),
+                               ("gpus: 4}", "gpus: 4, placement: dp-pp}", "2:40: hosts.placement: 'pp' is no dimension"),
+                               ("gpus: 4}", "gpus: 4, placement: [3, 16]}", "2:40: hosts.placement: there is no GPU 16"),
+                               ("group: dp", "group: ep", "6:13: workload.0: 'ep' is no dimension"),
+                               ("group: dp", "group: dp, first: 3", "6:13: workload.0: its groups have their own ranks")]:
+            scenario = self.scenario(self.GROUPS.replace(old, new))
+            self.assertIn(f"s.yaml:{line}", self.sim(scenario, status=2).stderr)
+
     def test_jobs__are_told_beside_their_time_alone(self):
         told = self.json(self.root / "examples/two-jobs.yaml", "--set", "workload.0.bytes=1MiB", "--set", "workload.1.bytes=1MiB")
         self.assertEqual([(job["kind"], job["first"], job["ranks"]) for job in told["jobs"]], [("allreduce", 0, 32), ("alltoall", 32, 32)])
