@@ -401,7 +401,8 @@ static bool is_ring_over_hosts(const struct collective *of)
 uint32_t collective_parts(const struct collective *of, const struct hosts *hosts)
 {
 	const uint32_t rings = hosts->nics < of->gpus ? hosts->nics : of->gpus;
-	const uint32_t most = hosts_nics_of_gpu(hosts) * (is_ring_over_hosts(of) ? rings : 1);
+	const uint32_t ports = hosts->ports ? hosts->ports : 1;
+	const uint32_t most = hosts_nics_of_gpu(hosts) * ports * (is_ring_over_hosts(of) ? rings : 1);
 	return of->ranks > of->gpus && most > 0 && of->bytes >= most ? most : 1;
 }
 

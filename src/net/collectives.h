@@ -104,7 +104,8 @@ bool collective_opens_each(const struct collective_algorithm *algorithm);
 double collective_busbw(const struct collective *of);
 
 /* Several parts at once, so that all NICs carry their share: of a ring over hosts one for each NIC, which enters and
- * leaves by it; of others one for each NIC of a GPU. `part` is below that number. */
+ * leaves by it; of others one for each NIC of a GPU. NICs with several ports have as many of them, since each is a
+ * flow. `part` is below that number. */
 uint32_t collective_parts(const struct collective *collective, const struct hosts *hosts);
 struct collective collective_part_of(const struct collective *collective, const struct hosts *hosts, uint32_t part);
 /* Which of the collective's ranks is at this place of the algorithm, and back. */

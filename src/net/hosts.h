@@ -13,6 +13,7 @@
 #define HOSTS_MOST_SCALE_UP ((uint64_t)1000000000000000)
 
 struct hosts {
+	uint32_t ports;        /* of each NIC; 0: 1 */
 	uint32_t gpus, nics;   /* of a host; gpus 0: each endpoint is a rank, and a host of its own */
 	uint64_t scale_up;     /* bits per second, each way, of a GPU */
 	vb_time scale_up_time; /* until the first bit of a transfer is there */

@@ -79,7 +79,8 @@ static double payload_rate(const struct simulation *simulation)
 	large.bytes = MOST_BYTES; /* one byte is no more than one ring's */
 	if (simulation->hosts.gpus && simulation_ranks(simulation) <= simulation->hosts.gpus)
 		return (double)simulation->hosts.scale_up / 8e6;
-	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_parts(&large, &simulation->hosts);
+	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_parts(&large, &simulation->hosts) /
+	       simulation->hosts.ports;
 }
 
 /* The time of a step whose messages have one byte, and the payload's rate. */

@@ -246,6 +246,8 @@ const struct scenario_key scenario_keys[] = {
 
 	{ "network.nic.profile", VALUE_TEXT, .set = set_nic_profile, .is_first = true, .preset = "ideal",
 	  .help = "a NIC model; each key below overrides one of its values" },
+	{ "network.nic.ports", VALUE_COUNT, FIELD(topology.nic_ports), BOUNDS(1, 8), .preset = "1", ON("leaf-spine|rail"),
+	  .help = "each of host-rate, at a leaf of its own (dual ToR); flows are hashed over them" },
 	{ "network.nic.send-latency", VALUE_TIME, FIELD(topology.nic.send_latency), ANY_TIME,
 	  .help = "the NIC's own, for each packet" },
 	{ "network.nic.receive-latency", VALUE_TIME, FIELD(topology.nic.receive_latency), ANY_TIME,

@@ -25,7 +25,7 @@ static uint32_t leaves_of(const struct network *network)
 	uint32_t leaves = 0;
 
 	for (uint32_t i = 0; i < network->endpoint_count; i++) {
-		const network_node to = network->links[network->endpoints[i].link].to;
+		const network_node to = network_leaf_of(network, i);
 		const bool is_first_of_machine =
 			!nics || i == 0 || network->endpoints[i].machine != network->endpoints[i - 1].machine;
 		if (is_first_of_machine && to != last) {
@@ -61,6 +61,7 @@ static int set_hosts(struct simulation *simulation, char *why, size_t size)
 	simulation->hosts = merge_hosts(simulation->scenario, &simulation->hosts);
 	if (!simulation->hosts.nics)
 		simulation->hosts.nics = simulation->hosts.gpus;
+	simulation->hosts.ports = simulation->network.nic_switch_count ? simulation->scenario->topology.nic_ports : 1;
 	simulation->hosts.keeps_rails &= simulation->hosts.gpus > 0;
 	int rc = hosts_check(&simulation->hosts, simulation->network.endpoint_count, why, (unsigned)size);
 	return rc ? why_about(why, size, "hosts") : 0;

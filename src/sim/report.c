@@ -42,6 +42,7 @@ void report_head(FILE *out, const struct simulation *simulation)
 	char rate[32], bytes[32];
 	const struct traffic traffic = traffic_of(simulation);
 	const char *what = simulation->job_count ? "message" : "flow";
+	const uint32_t switches = simulation->network.switch_count - simulation->network.nic_switch_count;
 
 	if (*scenario->name)
 		fprintf(out, "%s\n", scenario->name);
@@ -51,10 +52,10 @@ void report_head(FILE *out, const struct simulation *simulation)
 		*scenario->topology_file ? "network" : scenario->topology.kind, simulation->network.endpoint_count,
 		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate,
 			sizeof(rate)),
-		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es", traffic.messages,
-		what, traffic.messages == 1 ? "" : "s", value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)),
-		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "",
-		scenario->variant, scenario->seed);
+		switches, switches == 1 ? "" : "es", traffic.messages, what, traffic.messages == 1 ? "" : "s",
+		value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)), scenario->mtu,
+		simulation_control(simulation), *scenario->variant ? ", variant " : "", scenario->variant,
+		scenario->seed);
 	for (unsigned i = 0; i < simulation->label_count; i++)
 		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
 }

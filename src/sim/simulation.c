@@ -112,10 +112,10 @@ static int add_collective(
 	return rc;
 }
 
-/* Each workload may be as many parts as a host has NICs. */
+/* Each workload may be as many parts as a host's NICs have ports. */
 static int make_room_for_jobs(struct simulation *simulation)
 {
-	const uint32_t parts = simulation->hosts.gpus ? simulation->hosts.nics : 1;
+	const uint32_t parts = (simulation->hosts.gpus ? simulation->hosts.nics : 1) * simulation->hosts.ports;
 	const size_t most = (size_t)simulation->scenario->workload_count * parts + 1;
 
 	simulation->groups = calloc(simulation->scenario->workload_count + 1, sizeof(*simulation->groups));

@@ -263,6 +263,9 @@ static void parts__are_as_many_as_nics(void **state)
 			bytes += collective_part_of(&of, &hosts, k).bytes;
 		assert_int_equal(bytes, 1001);
 	}
+	const struct hosts two_ports = { .gpus = 4, .nics = 4, .ports = 2 };
+	const struct collective of = of_hosts("ring", 4);
+	assert_int_equal(collective_parts(&of, &two_ports), 8); /* a flow for each port */
 	struct collective tiny = of_hosts("ring", 4);
 	tiny.bytes = 3;
 	assert_int_equal(collective_parts(&tiny, &hosts_of_gpus), 1);
