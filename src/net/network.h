@@ -111,6 +111,12 @@ static inline bool network_is_nic(const struct network *network, uint32_t at_swi
 	return at_switch >= first;
 }
 
+/* How many ports each NIC has. */
+static inline uint32_t network_nic_ports(const struct network *network)
+{
+	return network->nic_switch_count ? network->switches[network->switch_count - 1].port_count - 1 : 1;
+}
+
 /* Where an endpoint's link leads to, or the first of its ports. */
 static inline network_node network_leaf_of(const struct network *network, uint32_t endpoint)
 {

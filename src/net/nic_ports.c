@@ -5,9 +5,9 @@
 #include "net/why.h"
 
 /* Each NIC is a place of its own to routes. */
-enum { MOST_NICS = 1 << 14, MOST_PORTS = 8 };
+enum { MOST_NICS = 1 << 14 };
 
-static struct switch_profile profile_of(const struct topology *like)
+struct switch_profile nic_ports_profile(const struct topology *like)
 {
 	struct switch_profile its = like->profile;
 	snprintf(its.name, sizeof(its.name), "ports of a NIC");
@@ -33,10 +33,10 @@ int nic_ports_begin(struct nic_ports *nics, const struct topology *like, struct 
 		.first = switches };
 	if (nics->ports == 1)
 		return 0;
-	if (nics->ports > MOST_PORTS || endpoints > MOST_NICS)
+	if (nics->ports > NIC_PORTS_MOST || endpoints > MOST_NICS)
 		return why_not(why, why_size, "%u NICs with %u ports each: at most %d with %d", endpoints, nics->ports,
-			MOST_NICS, MOST_PORTS);
-	const struct switch_profile profile = profile_of(like);
+			MOST_NICS, NIC_PORTS_MOST);
+	const struct switch_profile profile = nic_ports_profile(like);
 	nics->profile = network_add_profile(network, &profile);
 	return 0;
 }

@@ -24,4 +24,9 @@ void nic_ports_add(const struct nic_ports *nics, struct network *network, uint32
 /* Adds the NICs' switches, behind all others. */
 void nic_ports_end(const struct nic_ports *nics, struct network *network);
 
+/* What these switches are like. */
+struct switch_profile nic_ports_profile(const struct topology *like);
+
+enum { NIC_PORTS_MOST = 8 };
+
 #endif

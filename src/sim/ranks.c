@@ -61,7 +61,7 @@ static int set_hosts(struct simulation *simulation, char *why, size_t size)
 	simulation->hosts = merge_hosts(simulation->scenario, &simulation->hosts);
 	if (!simulation->hosts.nics)
 		simulation->hosts.nics = simulation->hosts.gpus;
-	simulation->hosts.ports = simulation->network.nic_switch_count ? simulation->scenario->topology.nic_ports : 1;
+	simulation->hosts.ports = network_nic_ports(&simulation->network);
 	simulation->hosts.keeps_rails &= simulation->hosts.gpus > 0;
 	int rc = hosts_check(&simulation->hosts, simulation->network.endpoint_count, why, (unsigned)size);
 	return rc ? why_about(why, size, "hosts") : 0;
