@@ -2,10 +2,9 @@
 #include "net/dimensions.h"
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/invariant.h"
+#include "net/digits.h"
 #include "net/why.h"
 
 enum { MOST_RANKS = 1 << 30 };
@@ -33,13 +32,12 @@ static int parse_size(const char **text, struct rank_dimension *dimension, char 
 	if (*at != '=')
 		return 0;
 	at = skip_spaces(at + 1);
-	char *end;
-	const unsigned long size = strtoul(at, &end, 10);
-	if (*at < '0' || *at > '9' || size == 0 || size > MOST_RANKS)
+	uint64_t size;
+	if (!digits_take(&at, MOST_RANKS, &size) || size == 0 || size > MOST_RANKS)
 		return why_not(why, why_size, "%s has no size: write it as a number from 1 on, such as %s=8",
 			dimension->name, dimension->name);
 	dimension->size = (uint32_t)size;
-	*text = end;
+	*text = at;
 	return 0;
 }
 

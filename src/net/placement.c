@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "net/digits.h"
 #include "net/why.h"
 
 int placement_spread(uint32_t *gpu_of, uint32_t ranks, uint32_t gpus, uint32_t switches, char *why, unsigned why_size)
@@ -63,13 +64,14 @@ struct listing {
 	unsigned why_size;
 };
 
-static int take(struct listing *listing, unsigned long gpu)
+static int take(struct listing *listing, uint64_t gpu)
 {
 	if (gpu >= listing->ranks)
-		return why_not(listing->why, listing->why_size, "there is no GPU %lu: there are %u, counted from 0",
-			gpu, listing->ranks);
+		return why_not(listing->why, listing->why_size, "there is no GPU %llu: there are %u, counted from 0",
+			(unsigned long long)gpu, listing->ranks);
 	if (listing->is_taken[gpu])
-		return why_not(listing->why, listing->why_size, "GPU %lu is there twice: write each once", gpu);
+		return why_not(
+			listing->why, listing->why_size, "GPU %u is there twice: write each once", (uint32_t)gpu);
 	listing->is_taken[gpu] = true;
 	listing->gpu_of[listing->count++] = (uint32_t)gpu;
 	return 0;
@@ -78,21 +80,21 @@ static int take(struct listing *listing, unsigned long gpu)
 /* A number, or two with a dash between. */
 static int take_range(struct listing *listing, const char **at)
 {
-	char *end;
-	const unsigned long first = strtoul(*at, &end, 10);
-	unsigned long last = first;
+	uint64_t first, last;
 	int error = 0;
-	if (**at < '0' || **at > '9')
+	if (!digits_take(at, UINT32_MAX, &first))
 		return why_not(listing->why, listing->why_size,
 			"'%.20s' is no GPU: write numbers and ranges, such as [8-15, 0, 2]", *at);
-	if (*end == '-' && end[1] >= '0' && end[1] <= '9')
-		last = strtoul(end + 1, &end, 10);
+	const char *behind = *at + 1;
+	last = first;
+	if (**at == '-' && digits_take(&behind, UINT32_MAX, &last))
+		*at = behind;
 	if (last < first)
-		return why_not(
-			listing->why, listing->why_size, "%lu-%lu goes back: write the lower first", first, last);
-	for (unsigned long gpu = first; !error && gpu <= last; gpu++)
+		return why_not(listing->why, listing->why_size, "%llu-%llu goes back: write the lower first",
+			(unsigned long long)first, (unsigned long long)last);
+	for (uint64_t gpu = first; !error && gpu <= last; gpu++)
 		error = take(listing, gpu);
-	*at = end + strspn(end, " ");
+	*at += strspn(*at, " ");
 	return error;
 }
 
