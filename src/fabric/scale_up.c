@@ -9,7 +9,7 @@
 struct transfer {
 	uint32_t flow;
 	uint32_t from, to; /* ports: those of GPUs out, then those in */
-	uint64_t rate;     /* bytes per second; 0 while rates are found */
+	uint64_t rate;     /* bytes per second; 0: not found yet */
 	unsigned __int128 left;
 };
 
@@ -59,6 +59,13 @@ void scale_up_close(struct fabric *fabric)
 
 /* ---- Rates ------------------------------------------------------------------------------------------------------- */
 
+/* Of each transfer without a rate. It is never 0, or the transfer would have no end. */
+static uint64_t share_of(const struct port_share *port)
+{
+	const uint64_t share = port->free / port->waiting;
+	return share ? share : 1;
+}
+
 /* The share of a transfer in the port that has least for each; false: no port has a transfer that waits. */
 static bool find_tightest(const struct domain *domain, uint32_t ports, uint64_t *share)
 {
@@ -67,9 +74,8 @@ static bool find_tightest(const struct domain *domain, uint32_t ports, uint64_t 
 		const struct port_share *port = &domain->ports[i];
 		if (port->waiting == 0)
 			continue;
-		const uint64_t its = port->free / port->waiting;
-		if (!is_any || its < *share)
-			*share = its;
+		if (!is_any || share_of(port) < *share)
+			*share = share_of(port);
 		is_any = true;
 	}
 	return is_any;
@@ -77,7 +83,7 @@ static bool find_tightest(const struct domain *domain, uint32_t ports, uint64_t 
 
 static bool is_tight(const struct port_share *port, uint64_t share)
 {
-	return port->waiting > 0 && port->free / port->waiting == share;
+	return port->waiting > 0 && share_of(port) == share;
 }
 
 /* Progressive filling (Bertsekas and Gallager, Data Networks, section 6.5.2): transfers of the tightest ports get their
@@ -94,7 +100,6 @@ static void find_rates(const struct fabric *fabric, struct domain *domain)
 		domain->ports[domain->transfers[i].to].waiting++;
 	}
 	while (find_tightest(domain, ports, &share)) {
-		share = share ? share : 1;
 		for (uint32_t i = 0; i < domain->count; i++) {
 			struct transfer *its = &domain->transfers[i];
 			struct port_share *from = &domain->ports[its->from], *to = &domain->ports[its->to];
@@ -122,6 +127,14 @@ static void advance(struct domain *domain, vb_time now)
 	domain->at = now;
 }
 
+static void await(struct shard *shard, uint32_t host, vb_time next)
+{
+	struct domain *domain = &shard->fabric->domains[host];
+	if (next >= 0 && next != domain->next)
+		events_add(&shard->events, next, event_key(EVENT_SCALE_UP, 0, host));
+	domain->next = next;
+}
+
 static void await_next(struct shard *shard, uint32_t host)
 {
 	struct domain *domain = &shard->fabric->domains[host];
@@ -130,16 +143,15 @@ static void await_next(struct shard *shard, uint32_t host)
 		const struct transfer *its = &domain->transfers[i];
 		assert(its->rate > 0);
 		const unsigned __int128 takes = (its->left + its->rate - 1) / its->rate;
-		/* What is beyond the horizon never happens. */
+		/* A transfer that would end beyond the horizon never ends. */
 		const vb_time at = domain->at + (takes > FABRIC_HORIZON ? FABRIC_HORIZON + VB_S : (vb_time)takes);
 		if (next < 0 || at < next)
 			next = at;
 	}
-	if (next >= 0 && next != domain->next)
-		events_add(&shard->events, next, event_key(EVENT_SCALE_UP, 0, host));
-	domain->next = next;
+	await(shard, host, next);
 }
 
+/* Rates are found once for all that begins now: by this moment's last event, which comes behind all others. */
 void scale_up_send(struct shard *shard, uint32_t number)
 {
 	struct fabric *fabric = shard->fabric;
@@ -152,13 +164,11 @@ void scale_up_send(struct shard *shard, uint32_t number)
 		shard->is_out_of_memory = true;
 		return;
 	}
-	advance(domain, shard->now);
 	domain->transfers[domain->count++] = (struct transfer){ .flow = number,
 		.from = hosts_gpu_in_host(hosts, flow->from),
 		.to = hosts->gpus + hosts_gpu_in_host(hosts, flow->to),
 		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
-	find_rates(fabric, domain);
-	await_next(shard, host);
+	await(shard, host, shard->now);
 }
 
 /* In the order in which they began, so that it is the same on every machine. */
@@ -178,7 +188,6 @@ void scale_up_on_event(struct shard *shard, uint32_t host)
 		else
 			operation_deliver(shard, its.flow, shard->now + fabric->config->hosts.scale_up_time);
 	}
-	assert(kept < domain->count);
 	domain->count = kept;
 	find_rates(fabric, domain);
 	await_next(shard, host);

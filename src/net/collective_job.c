@@ -80,7 +80,8 @@ static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 		go_on(its, rank, its->of.start, sink);
 }
 
-static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct collective_job *its = (struct collective_job *)job;
 	collective_part_arrived(&its->of, its->algorithm, part_of(its, rank), (uint32_t)tag);
@@ -88,7 +89,7 @@ static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, st
 }
 
 static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *result,
-	struct job_sink *sink)
+	const void *carried, struct job_sink *sink)
 {
 	struct collective_job *its = (struct collective_job *)job;
 	(void)result;

@@ -3,6 +3,7 @@
 #ifndef NET_GRAPH_JOB_H
 #define NET_GRAPH_JOB_H
 
+#include "net/graph_chain.h"
 #include "net/graph_mail.h"
 #include "net/hosts.h"
 #include "net/job.h"
@@ -11,7 +12,8 @@
 struct graph_record {
 	vb_time begin, end; /* -1: never */
 	uint32_t let_begin; /* of the same rank: by its end, or begin, or by leaving the stream. GRAPH_NONE: none */
-	uint32_t let_end;   /* of another rank: the one whose message it waited for. GRAPH_NONE: none */
+	uint32_t let_end; /* of another rank: the one whose message it waited for; of a collective, the one whose begin
+			     let the messages go that it waited for, one after the other. GRAPH_NONE: none */
 };
 
 struct graph_job {
@@ -26,7 +28,6 @@ struct graph_job {
 	struct hosts hosts;
 	struct graph_stream *streams; /* by rank, then by stream */
 	struct graph_mail mail;
-	bool is_out_of_memory; /* operations were lost */
 };
 
 /* The graph has passed graph_finish, and is borrowed. Of the hosts, collectives go by all NICs. -ENOMEM: nothing is
@@ -36,8 +37,12 @@ int graph_job_open(struct graph_job *job, const struct graph *graph, const struc
 void graph_job_close(struct graph_job *job);
 /* How many messages an operation sends. */
 uint64_t graph_job_sends(const struct graph_job *job, uint32_t operation);
+/* How many of these leave its host: of a collective by a few of them. */
+double graph_job_leaving(const struct graph_job *job, uint32_t operation);
 /* The lowest operation that has not ended, and how many there are; GRAPH_NONE: all have. */
 uint32_t graph_job_unfinished(const struct graph_job *job, uint32_t *count);
+/* What let a collective end at this rank; NULL: it has not ended, or is no collective. */
+const struct graph_chain *graph_job_chain(const struct graph_job *job, uint32_t operation);
 /* The operation that ended last, of several the lowest, but no send: that ends when its acknowledgement is there, which
  * nobody waits for. GRAPH_NONE: none has ended. */
 uint32_t graph_job_last(const struct graph_job *job);

@@ -26,6 +26,52 @@ const char *report_end_name(enum fabric_end end)
 	return names[end];
 }
 
+enum fabric_end report_end(const struct simulation *simulation)
+{
+	uint32_t unfinished;
+
+	if (simulation->result.end != FABRIC_DONE || !simulation->has_graph)
+		return simulation->result.end;
+	return graph_job_unfinished(&simulation->graph_job, &unfinished) == GRAPH_NONE ? FABRIC_DONE : FABRIC_IDLE;
+}
+
+enum unit { FLOWS, MESSAGES, OPERATIONS, UNITS };
+
+/* Of a job from a file computations count, too. */
+static enum unit unit_of(const struct simulation *simulation)
+{
+	return simulation->has_graph ? OPERATIONS : simulation->job_count ? MESSAGES : FLOWS;
+}
+
+const char *report_unit(const struct simulation *simulation)
+{
+	static const char *const names[UNITS] = { "flow", "message", "operation" };
+	return names[unit_of(simulation)];
+}
+
+const char *report_end_text(const struct simulation *simulation, enum fabric_end end)
+{
+	static const char *const done[UNITS] = { "every flow ended", "every message ended", "every operation ended" };
+	static const char *const livelock[UNITS] = { "livelock: packets move, but no flow makes progress",
+		"livelock: packets move, but no message makes progress",
+		"livelock: packets move, but no message makes progress" };
+	static const char *const idle[UNITS] = { "no events are left, and flows are open",
+		"no events are left, and messages are open", "no events are left, and operations wait for ever" };
+	const enum unit unit = unit_of(simulation);
+	const char *const texts[] = {
+		[FABRIC_DONE] = done[unit],
+		[FABRIC_LIMIT] = "the limit of virtual time was reached",
+		[FABRIC_DEADLOCK] = "deadlock: ports wait for each other in a cycle",
+		[FABRIC_LIVELOCK] = livelock[unit],
+		[FABRIC_IDLE] = idle[unit],
+		[FABRIC_STOPPED] = "interrupted",
+		[FABRIC_MEMORY] = "out of memory",
+		[FABRIC_NUMBERS] = "an endpoint has no number left for the QP of another connection",
+	};
+
+	return texts[end];
+}
+
 double report_hops_per_cpu_s(const struct fabric_result *result)
 {
 	return result->cpu_s > 0 ? (double)result->packet_hops / result->cpu_s : 0;
@@ -36,26 +82,33 @@ double report_payload_gb_per_cpu_s(const struct fabric_result *result)
 	return result->cpu_s > 0 ? (double)result->payload_bytes / 1e9 / result->cpu_s : 0;
 }
 
-void report_head(FILE *out, const struct simulation *simulation)
+void report_network(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
-	char rate[32], bytes[32];
-	const struct traffic traffic = traffic_of(simulation);
-	const char *what = simulation->job_count ? "message" : "flow";
-	const uint32_t switches = simulation->network.switch_count - simulation->network.nic_switch_count;
+	const struct network *network = &simulation->network;
+	const uint32_t switches = network->switch_count - network->nic_switch_count;
+	char rate[32];
 
 	if (*scenario->name)
 		fprintf(out, "%s\n", scenario->name);
-	fprintf(out,
-		"%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %.0f %s%s, %s; MTU %" PRIu32
-		", cc %s%s%s, seed %" PRIu64 "\n",
-		*scenario->topology_file ? "network" : scenario->topology.kind, simulation->network.endpoint_count,
-		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate,
-			sizeof(rate)),
-		switches, switches == 1 ? "" : "es", traffic.messages, what, traffic.messages == 1 ? "" : "s",
-		value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)), scenario->mtu,
-		simulation_control(simulation), *scenario->variant ? ", variant " : "", scenario->variant,
-		scenario->seed);
+	fprintf(out, "%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s",
+		*scenario->topology_file ? "network" : scenario->topology.kind, network->endpoint_count,
+		value_rate_text(network->links[network->endpoints[0].link].bits_per_second, rate, sizeof(rate)),
+		switches, switches == 1 ? "" : "es");
+}
+
+void report_head(FILE *out, const struct simulation *simulation)
+{
+	const struct scenario *scenario = simulation->scenario;
+	char bytes[32];
+	const struct traffic traffic = traffic_of(simulation);
+	const char *what = simulation->job_count ? "message" : "flow";
+
+	report_network(out, simulation);
+	fprintf(out, "; %.0f %s%s, %s; MTU %" PRIu32 ", cc %s%s%s, seed %" PRIu64 "\n", traffic.messages, what,
+		traffic.messages == 1 ? "" : "s", value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)),
+		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "",
+		scenario->variant, scenario->seed);
 	for (unsigned i = 0; i < simulation->label_count; i++)
 		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
 }
@@ -132,17 +185,49 @@ static void put_jobs(FILE *out, const struct simulation *simulation)
 				(double)took / (double)simulation->alone[workload]);
 		fputc('\n', out);
 	}
+	if (simulation->alone_end != FABRIC_DONE)
+		fprintf(out, "times alone are missing: %s\n", report_end_text(simulation, simulation->alone_end));
+}
+
+/* Of operations the job's own part says which never ended. */
+static void put_open(FILE *out, const struct simulation *simulation)
+{
+	const uint64_t open = simulation->result.operations - simulation->result.flows_done;
+	const char *what = report_unit(simulation);
+
+	if (open == 1 && !simulation->has_graph)
+		fprintf(out, "1 %s is open\n", what);
+	else if (open && !simulation->has_graph)
+		fprintf(out, "%" PRIu64 " %ss are open\n", open, what);
+}
+
+static void put_failed(FILE *out, const struct simulation *simulation)
+{
+	const struct fabric_result *result = &simulation->result;
+
+	if (!result->flows_failed)
+		return;
+	if (simulation->has_graph)
+		fprintf(out, "%" PRIu64 " message%s FAILED\n", result->flows_failed,
+			result->flows_failed == 1 ? "" : "s");
+	else
+		fprintf(out, "%" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed,
+			result->flows_done, report_unit(simulation));
+	put_failures(out, simulation);
 }
 
 static void put_end(FILE *out, const struct simulation *simulation)
 {
 	const struct fabric_result *result = &simulation->result;
+	const enum fabric_end end = report_end(simulation);
 	char ended[32], last[32];
-	uint64_t open = result->operations - result->flows_done;
-	const char *what = simulation->job_count ? "message" : "flow";
+	const char *what = report_unit(simulation);
 
-	fprintf(out, "\nended: %s", fabric_end_text(result->end));
-	if (result->end != FABRIC_DONE)
+	fprintf(out, "\nended: %s", report_end_text(simulation, end));
+	if (end == FABRIC_NUMBERS)
+		fprintf(out, ": endpoint %" PRIu32 "; open fewer messages at a time, or use more NICs",
+			result->out_of_numbers);
+	if (end != FABRIC_DONE)
 		fprintf(out, ", at %s", value_time_text(result->ended_at, ended, sizeof(ended)));
 	if (result->flows_done)
 		fprintf(out, "; the last %s at %s\n", what, value_time_text(result->last_flow, last, sizeof(last)));
@@ -151,13 +236,8 @@ static void put_end(FILE *out, const struct simulation *simulation)
 	put_job(out, simulation);
 	put_jobs(out, simulation);
 	put_cycle(out, simulation);
-	if (open)
-		fprintf(out, "%" PRIu64 " %ss are open\n", open, what);
-	if (result->flows_failed) {
-		fprintf(out, "%" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed,
-			result->flows_done, what);
-		put_failures(out, simulation);
-	}
+	put_open(out, simulation);
+	put_failed(out, simulation);
 }
 
 static void put_row(FILE *out, const struct summary_flows *flows)
@@ -186,7 +266,8 @@ static void put_links(FILE *out, const struct simulation *simulation, const stru
 {
 	char name[64], bytes[32], queued[32], mean[32];
 
-	fprintf(out, "\nbusiest links\n");
+	if (summary->link_count)
+		fprintf(out, "\nbusiest links\n");
 	for (uint32_t i = 0; i < summary->link_count; i++) {
 		uint32_t link = summary->links[i];
 		const struct fabric_link_counts *counts = &simulation->result.links[link];

@@ -9,6 +9,7 @@
 #include "sim/job.h"
 #include "sim/link_name.h"
 #include "sim/report.h"
+#include "sim/step_report.h"
 
 /* The fields of the current object. */
 struct object {
@@ -234,6 +235,20 @@ static void put_counts(struct object *object, const struct fabric_result *result
 	integer(object, "pauses", result->pauses);
 }
 
+static void put_step(struct object *object, const struct simulation *simulation)
+{
+	struct step step;
+	char why[400];
+
+	if (step_open(simulation, 0, &step, why, sizeof(why)) || step_find_network(simulation, &step) ||
+		step_take_times(simulation, &step))
+		return;
+	field(object, "steps");
+	fputc('[', object->out);
+	step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps);
+	fputc(']', object->out);
+}
+
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
 	const struct explanation *explanation, const char *indent, bool with_flows)
 {
@@ -257,8 +272,8 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	integer(&object, "ack_every", simulation->config.ack_every);
 	put_labels(&object, simulation);
 	put_warnings(&object, &simulation->warnings);
-	string(&object, "end", report_end_name(result->end));
-	string(&object, "end_text", fabric_end_text(result->end));
+	string(&object, "end", report_end_name(report_end(simulation)));
+	string(&object, "end_text", report_end_text(simulation, report_end(simulation)));
 	integer(&object, "ended_at_ps", (uint64_t)result->ended_at);
 	if (result->flows_done) {
 		integer(&object, "jct_ps", (uint64_t)result->last_flow);
@@ -282,8 +297,12 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	}
 	if (alone_is_wanted(simulation))
 		put_jobs(&object, simulation);
+	if (simulation->alone)
+		string(&object, "alone_end", report_end_name(simulation->alone_end));
 	if (simulation->has_graph)
 		graph_report_json(out, simulation, indent);
+	if (simulation->step_count && step_has_ended(simulation))
+		put_step(&object, simulation);
 	if (with_flows)
 		put_flows(&object, simulation);
 	fprintf(out, "\n%s}", indent);

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sim/variants.h"
+#include "sim/report.h"
 #include "sim/traffic.h"
+#include "sim/variants.h"
 
 #define LONG_S 60.0 /* runs that take longer are announced with their time */
 
@@ -97,10 +98,19 @@ static int read_scenario(struct session *session, const char *file, const struct
 	return rc ? fail(file, rc, "it cannot be read") : SIM_EXIT_OK;
 }
 
+/* As if the scenario had no key of a workload. */
+static void forget_workloads(struct scenario *scenario)
+{
+	for (size_t i = 0; scenario_keys[i].path; i++)
+		if (strncmp(scenario_keys[i].path, "workload.", 9) == 0)
+			scenario->given[i / 64] &= ~((uint64_t)1 << i % 64);
+}
+
 static void put_collective(struct scenario *scenario, const struct sim_collective *collective)
 {
 	struct workload *workload = &scenario->workloads[0].workload;
 
+	forget_workloads(scenario);
 	scenario->workload_count = 1;
 	scenario->workloads[0] = (struct scenario_workload){ .workload.bytes = collective->bytes };
 	snprintf(workload->kind, sizeof(workload->kind), "%s", collective->kind);
@@ -121,16 +131,25 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 		return status;
 	if (options->collective.kind)
 		put_collective(session->scenario, &options->collective);
-	const struct simulation_files files = { options->flows, options->job, options->groups };
+	const struct simulation_files files = { options->flows, options->job, options->groups, options->is_dry };
 	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
 		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
 	return rc ? fail_at_key(session, file, rc, why) : SIM_EXIT_OK;
 }
 
+void session_warn(const struct session *session)
+{
+	for (unsigned i = 0; i < session->simulation.warnings.count; i++)
+		fprintf(stderr, "verbena sim: warning: %s\n", session->simulation.warnings.texts[i]);
+}
+
 static bool on_progress(void *user, const struct fabric_progress *now)
 {
 	struct session *session = user;
+
+	if (session->simulation.runs_alone != session->progress.runs_alone)
+		progress_begin_alone(&session->progress, session->simulation.runs_alone);
 	return progress_tell(&session->progress, now);
 }
 
@@ -145,17 +164,22 @@ int session_run(struct session *session, const struct sim_options *options)
 	struct fabric_config *config = &session->simulation.config;
 	char why[400] = "", said[300];
 
+	if (session->simulation.step_count && !session->simulation.has_graph)
+		return fail("workload", -EINVAL, "a step of training has no packets to tell of");
 	session->progress = (struct progress){ .every_s = options->progress_s,
 		.is_terminal = options->is_terminal,
-		.are_flows = session->simulation.job_count == 0,
+		.unit = report_unit(&session->simulation),
 		.limit = session->scenario->limit,
 		.packets = (uint64_t)traffic_of(&session->simulation).packets };
-	config->tells_messages = options->csv != NULL;
-	session->simulation.tries_alone = !options->skips_alone;
+	config->tells_messages = options->csv != NULL || options->explains_job;
+	session->simulation.explains_job = options->explains_job;
+	/* A table of runs has no column for it. */
+	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
-	config->tells_pauses = options->explains_pfc;
+	config->tells_series = options->trace != NULL || options->explains_job;
+	config->tells_pauses = options->explains_pfc || options->explains_job;
 	config->user = session;
 	if (session->simulation.estimate.cpu_s > LONG_S)
 		fprintf(stderr, "verbena sim: %s\n", estimate_text(&session->simulation.estimate, said, sizeof(said)));
@@ -173,11 +197,8 @@ int session_status(const struct session *session)
 {
 	const struct simulation *simulation = &session->simulation;
 	const struct fabric_result *result = &simulation->result;
-	uint32_t unfinished;
 
-	if (result->end != FABRIC_DONE)
-		return SIM_EXIT_NO_END;
-	if (simulation->has_graph && graph_job_unfinished(&simulation->graph_job, &unfinished) != GRAPH_NONE)
+	if (report_end(simulation) != FABRIC_DONE || simulation->alone_end != FABRIC_DONE)
 		return SIM_EXIT_NO_END;
 	if (result->lossless_drops)
 		return SIM_EXIT_LOSSLESS_DROPS;

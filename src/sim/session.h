@@ -24,6 +24,7 @@ struct session {
  * the session in every case. */
 int session_open(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count);
+void session_warn(const struct session *session); /* of what was found when it was opened */
 int session_run(struct session *session, const struct sim_options *options);
 int session_status(const struct session *session);
 void session_close(struct session *session);

@@ -16,6 +16,7 @@
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
 #include "sim/ranks.h"
+#include "sim/step.h"
 #include "sim/why_about.h"
 
 static int read_network(struct simulation *simulation, char *why, size_t size)
@@ -136,7 +137,9 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 		const struct scenario_workload *given = &scenario->workloads[i];
 		struct workload workload = simulation_workload(simulation, i);
 		struct collective collective;
-		if (*given->file)
+		if (scenario_has_step(scenario, i))
+			simulation->step_count++;
+		else if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
 		else if (workload_collective(&workload, simulation_ranks(simulation), &collective))
 			rc = add_collective(simulation, i, &collective, why, size);
@@ -169,10 +172,30 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 	return estimate_check(simulation, &estimate, memory_limit(""), why, size);
 }
 
+static int open_graph(struct simulation *simulation)
+{
+	int rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph, &simulation->hosts);
+
+	if (rc)
+		return rc;
+	simulation->has_graph = true;
+	free(simulation->jobs);
+	free(simulation->collectives); /* there are none */
+	simulation->collectives = NULL;
+	simulation->jobs = calloc(1, sizeof(struct job *));
+	if (!simulation->jobs)
+		return -ENOMEM;
+	simulation->jobs[simulation->job_count++] = &simulation->graph_job.job;
+	return 0;
+}
+
 static int read_job(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
 	const uint32_t ranks = simulation_ranks(simulation);
-	const struct job_file_options options = { .gpus = ranks, .groups = files->groups };
+	const struct job_file_options options = { .gpus = ranks,
+		.streams = simulation->scenario->job_streams,
+		.heeds_priorities = simulation->scenario->job_heeds_priorities,
+		.groups = files->groups };
 	int rc = job_file_read(&simulation->job_file, files->job, &options, why, (unsigned)size);
 
 	if (!rc && simulation->job_file.graph.ranks > ranks) {
@@ -185,15 +208,18 @@ static int read_job(struct simulation *simulation, const struct simulation_files
 	if (simulation->job_file.graph.ranks < ranks)
 		job_file_note(&simulation->job_file, "%" PRIu32 " ranks take the first of the network's %" PRIu32,
 			simulation->job_file.graph.ranks, ranks);
-	rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph, &simulation->hosts);
-	if (rc)
-		return rc;
-	simulation->has_graph = true;
-	simulation->jobs = calloc(1, sizeof(struct job *));
-	if (!simulation->jobs)
-		return -ENOMEM;
-	simulation->jobs[simulation->job_count++] = &simulation->graph_job.job;
-	return 0;
+	return open_graph(simulation);
+}
+
+/* A scenario has one, or several that do not run by packets. */
+static int add_step(struct simulation *simulation, char *why, size_t size)
+{
+	if (simulation->step_count > 1) {
+		snprintf(why, size, "workload: by packets one step runs at a time; run.mode: formula takes several");
+		return -EINVAL;
+	}
+	int rc = step_make_graph(simulation, 0, why, size);
+	return rc == -EINVAL ? why_about(why, size, "workload.0") : rc ? rc : open_graph(simulation);
 }
 
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
@@ -213,7 +239,13 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 	int rc = check_flow_memory(simulation, why, size);
 	if (!rc)
 		rc = add_workloads(simulation, why, size);
-	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0) {
+	if (!rc && simulation->step_count && simulation->step_count < simulation->scenario->workload_count) {
+		snprintf(why, size, "workload: nothing else runs beside steps of training");
+		rc = -EINVAL;
+	}
+	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
+		return add_step(simulation, why, size);
+	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {
 		snprintf(why, size, "nothing is sent: the scenario needs a workload, or --flows, or --job");
 		rc = -EINVAL;
 	}

@@ -25,43 +25,89 @@ static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t
 	return hosts_host_of(hosts, rank) != hosts_host_of(hosts, other);
 }
 
-/* All hosts send what the first does, but for a byte. What stays in a host is no packet. */
-static void count_collective(
-	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+/* So many messages like this one. Those that stay in their host are no packets. */
+static void count_step(struct traffic *traffic, const struct simulation *simulation, uint32_t rank,
+	struct collective_step is, double times)
+{
+	traffic->messages += times;
+	traffic->bytes += (double)is.bytes * times;
+	if (crosses(simulation, rank, is.to))
+		count(traffic, is.bytes, times, &simulation->config);
+}
+
+/* By steps all hosts send what the first does, but for a byte. */
+static void count_steps(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
 {
 	const uint32_t gpus = simulation->hosts.gpus ? simulation->hosts.gpus : 1;
 	const uint32_t alike = gpus < ranks_of(job) ? gpus : ranks_of(job);
+	const double times = (double)ranks_of(job) / alike;
 
 	for (uint32_t k = 0; k < alike; k++)
-		for (uint32_t i = 0, rank = job->groups->rank_at[k]; i < collective_job_sends(job, rank); i++) {
-			const struct collective_step is = collective_job_message(job, rank, i);
-			const double times = (double)ranks_of(job) / alike;
-			traffic->messages += times;
-			traffic->bytes += (double)is.bytes * times;
-			if (crosses(simulation, rank, is.to))
-				count(traffic, is.bytes, times, &simulation->config);
-		}
+		for (uint32_t i = 0, rank = job->groups->rank_at[k]; i < collective_job_sends(job, rank); i++)
+			count_step(traffic, simulation, rank, collective_job_message(job, rank, i), times);
+}
+
+/* All pieces of what a rank sends to another by an edge. */
+static void count_edge(
+	struct traffic *traffic, const struct simulation *simulation, uint32_t rank, uint32_t to, uint64_t bytes)
+{
+	const uint32_t last = collective_pieces(bytes) - 1;
+
+	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, 0) }, last);
+	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, last) }, 1);
+}
+
+/* By edges each rank sends something else: a chain's end nothing, an inner rank of a tree more than a leaf. */
+static void count_edges(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+
+	for (uint32_t first = 0; first < ranks_of(job); first += job->of.ranks)
+		for (uint32_t place = 0; place < job->of.ranks; place++)
+			for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
+				const uint32_t *rank_at = job->groups->rank_at + first;
+				count_edge(traffic, simulation, rank_at[collective_rank_at(&job->of, place)],
+					rank_at[collective_rank_at(&job->of, edges[i].to)], edges[i].bytes);
+			}
+}
+
+static void count_collective(
+	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	if (job->algorithm->edges)
+		count_edges(traffic, simulation, job);
+	else
+		count_steps(traffic, simulation, job);
 	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
 }
 
 /* Messages of a collective are counted as if all were of the mean size. */
+static void count_operation(struct traffic *traffic, const struct simulation *simulation, uint32_t number)
+{
+	const struct graph *graph = &simulation->job_file.graph;
+	const struct graph_operation *its = &graph->operations[number];
+	const double times = (double)graph_job_sends(&simulation->graph_job, number);
+	double bytes = (double)its->bytes;
+
+	if (times == 0)
+		return;
+	if (its->kind == GRAPH_COLLECTIVE) {
+		const struct collective of = graph_collective_of(graph, number);
+		bytes = collective_law(&of).bytes;
+	}
+	traffic->messages += times;
+	traffic->bytes += bytes;
+	count(traffic, (uint64_t)(bytes / times), graph_job_leaving(&simulation->graph_job, number),
+		&simulation->config);
+}
+
 static void count_graph(struct traffic *traffic, const struct simulation *simulation)
 {
 	const struct graph *graph = &simulation->job_file.graph;
 
 	for (uint32_t i = 0; i < graph->count; i++) {
-		const struct graph_operation *its = &graph->operations[i];
-		const double times = (double)graph_job_sends(&simulation->graph_job, i);
-		double bytes = (double)its->bytes;
-		if (its->kind == GRAPH_COLLECTIVE && times > 0) {
-			const struct collective of = graph_collective_of(graph, i);
-			bytes = collective_law(&of).bytes / times;
-		}
-		traffic->messages += times;
-		traffic->bytes += times * bytes;
-		if (times > 0 && simulation_ranks(simulation) > simulation->hosts.gpus)
-			count(traffic, (uint64_t)bytes, times, &simulation->config);
-		traffic->classes |= (uint8_t)(1u << its->traffic_class);
+		count_operation(traffic, simulation, i);
+		traffic->classes |= (uint8_t)(1u << graph->operations[i].traffic_class);
 	}
 }
 

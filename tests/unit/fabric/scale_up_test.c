@@ -1,9 +1,10 @@
 /* Hosts with GPUs: transfers in a host take what max-min shares of the ports say, exactly, and messages between hosts
  * leave and come by the GPUs' own NICs. */
+#include "base/random.h"
 #include "net/job.h"
 #include "nets.h"
 
-enum { GPUS = 4, HOSTS = 2, MOST = 64 };
+enum { GPUS = 4, HOSTS = 2, MOST = 1 << 17, CROWD = 200 };
 
 #define GB_S (8 * GBPS)
 
@@ -47,15 +48,16 @@ static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 						 .tells_arrival = true });
 }
 
-static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct plan *plan = (struct plan *)job;
 	assert_int_equal(plan->messages[tag].dst, rank);
 	plan->arrived[tag] = at;
 }
 
-static void ended(
-	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is, struct job_sink *sink)
+static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is,
+	const void *carried, struct job_sink *sink)
 {
 	struct plan *plan = (struct plan *)job;
 	assert_int_equal(plan->messages[tag].src, rank);
@@ -168,6 +170,155 @@ static void transfer__that_takes_longer_than_a_run_may_is_open_at_its_end(void *
 	assert_int_equal(result.flows_done, 1);
 }
 
+/* A port of 125 kB/s cannot give each a byte per second: each has one all the same. */
+static void more_transfers_than_bytes_per_second__end(void **state)
+{
+	enum { COUNT = 125001 };
+	static struct given messages[COUNT];
+	for (uint32_t i = 0; i < COUNT; i++)
+		messages[i] = (struct given){ 0, 1, 1, 0 };
+	run_plan(messages, COUNT, (struct hosts){ .gpus = GPUS, .nics = GPUS, .scale_up = 1000000 }, 1);
+	assert_int_equal(plan.arrived[0], VB_S);
+	assert_int_equal(plan.arrived[COUNT - 1], VB_S);
+}
+
+/* ---- Against a simple simulation --------------------------------------------------------------------------------- */
+
+/* All ports and transfers are looked at whenever one begins or ends. */
+struct simple {
+	const struct given *messages; /* in the order in which they begin */
+	uint32_t count, ports;
+	uint64_t rate_of_port;
+	uint64_t rate[CROWD], free[2 * CROWD];
+	uint32_t waiting[2 * CROWD];
+	unsigned __int128 left[CROWD];
+	vb_time now, over[CROWD]; /* -1: not yet */
+};
+
+static bool is_under_way(const struct simple *simple, uint32_t i)
+{
+	return simple->messages[i].start <= simple->now && simple->over[i] < 0;
+}
+
+static uint32_t port_of(const struct simple *simple, uint32_t i, bool is_in)
+{
+	return is_in ? simple->ports / 2 + simple->messages[i].dst : simple->messages[i].src;
+}
+
+static uint64_t simple_tightest(const struct simple *simple)
+{
+	uint64_t least = UINT64_MAX;
+	for (uint32_t i = 0; i < simple->ports; i++)
+		if (simple->waiting[i] && simple->free[i] / simple->waiting[i] < least)
+			least = simple->free[i] / simple->waiting[i];
+	return least;
+}
+
+static void simple_give(struct simple *simple, uint64_t share)
+{
+	for (uint32_t i = 0; i < simple->count; i++) {
+		const uint32_t from = port_of(simple, i, false), to = port_of(simple, i, true);
+		if (!is_under_way(simple, i) || simple->rate[i] > 0)
+			continue;
+		if (simple->free[from] / simple->waiting[from] > share &&
+			simple->free[to] / simple->waiting[to] > share)
+			continue;
+		simple->rate[i] = share;
+		simple->free[from] -= share;
+		simple->free[to] -= share;
+		simple->waiting[from]--;
+		simple->waiting[to]--;
+	}
+}
+
+static void simple_rates(struct simple *simple)
+{
+	for (uint32_t i = 0; i < simple->ports; i++) {
+		simple->free[i] = simple->rate_of_port;
+		simple->waiting[i] = 0;
+	}
+	for (uint32_t i = 0; i < simple->count; i++) {
+		simple->rate[i] = 0;
+		simple->waiting[port_of(simple, i, false)] += is_under_way(simple, i);
+		simple->waiting[port_of(simple, i, true)] += is_under_way(simple, i);
+	}
+	for (uint64_t share; (share = simple_tightest(simple)) != UINT64_MAX;)
+		simple_give(simple, share);
+}
+
+/* Up to when the next begins or ends; -1: none does. */
+static vb_time simple_next(const struct simple *simple)
+{
+	vb_time next = -1;
+	for (uint32_t i = 0; i < simple->count; i++) {
+		vb_time at = simple->messages[i].start;
+		if (simple->over[i] >= 0)
+			continue;
+		if (is_under_way(simple, i))
+			at = simple->now + (vb_time)((simple->left[i] + simple->rate[i] - 1) / simple->rate[i]);
+		if (next < 0 || at < next)
+			next = at;
+	}
+	return next;
+}
+
+static void simple_run(struct simple *simple)
+{
+	simple->now = -1;
+	for (uint32_t i = 0; i < simple->count; i++) {
+		simple->left[i] = (unsigned __int128)simple->messages[i].bytes * VB_S;
+		simple->over[i] = -1;
+	}
+	for (vb_time next; (next = simple_next(simple)) >= 0;) {
+		for (uint32_t i = 0; i < simple->count; i++) {
+			if (!is_under_way(simple, i))
+				continue;
+			const unsigned __int128 gone =
+				(unsigned __int128)simple->rate[i] * (uint64_t)(next - simple->now);
+			simple->left[i] -= gone < simple->left[i] ? gone : simple->left[i];
+			if (simple->left[i] == 0)
+				simple->over[i] = next;
+		}
+		simple->now = next;
+		simple_rates(simple);
+	}
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct given *one = a, *other = b;
+	if (one->start != other->start)
+		return one->start < other->start ? -1 : 1;
+	return one->src < other->src ? -1 : one->src > other->src;
+}
+
+/* Messages of a host of eight GPUs: some begin together, some are of equal size, and some pairs have several. */
+static void random_transfers__end_as_in_a_simple_simulation(void **state)
+{
+	static struct simple simple;
+	static struct given messages[CROWD];
+	const struct hosts eight = { .gpus = 8, .nics = 8, .scale_up = 100 * GB_S + 8 * 17 };
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct vb_random random;
+		vb_random_seed(&random, seed);
+		for (uint32_t i = 0; i < CROWD; i++) {
+			const uint32_t src = vb_random_below(&random, 8);
+			messages[i] = (struct given){ .src = src,
+				.dst = (src + 1 + vb_random_below(&random, 7)) % 8,
+				.bytes = 1 + 30000 * vb_random_below(&random, 4) +
+					 vb_random_below(&random, seed & 1 ? 1000 : 1),
+				.start = vb_random_below(&random, 32) * 200 * VB_NS };
+		}
+		qsort(messages, CROWD, sizeof(*messages), by_start);
+		run_plan(messages, CROWD, eight, 1);
+		simple = (struct simple){ .messages = messages, .count = CROWD, .ports = 16 };
+		simple.rate_of_port = eight.scale_up / 8;
+		simple_run(&simple);
+		for (uint32_t i = 0; i < CROWD; i++)
+			assert_int_equal(plan.arrived[i], simple.over[i]);
+	}
+}
+
 /* ---- NICs -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t sent_by(uint32_t endpoint)
@@ -231,7 +382,8 @@ static void hosts_that_do_not_divide__are_refused(void **state)
 	expect_refused((struct hosts){ .gpus = 8, .nics = 0, .scale_up = GB_S }, 8, "without a NIC");
 	expect_refused((struct hosts){ .gpus = 8, .nics = 3, .scale_up = GB_S }, 9, "cannot share out 3 NICs");
 	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = GB_S }, 12, "no whole number of hosts");
-	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 0 }, 16, "slower than 1 Mb/s");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 0 }, 16, "set hosts.scale-up, or hosts.gpu");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 999999 }, 16, "slower than 1 Mb/s");
 }
 
 int main(void)
@@ -243,6 +395,8 @@ int main(void)
 		cmocka_unit_test_teardown(transfer__that_comes_later_takes_its_share, teardown),
 		cmocka_unit_test_teardown(transfer__may_take_as_long_as_it_needs, teardown),
 		cmocka_unit_test_teardown(transfer__that_takes_longer_than_a_run_may_is_open_at_its_end, teardown),
+		cmocka_unit_test_teardown(more_transfers_than_bytes_per_second__end, teardown),
+		cmocka_unit_test_teardown(random_transfers__end_as_in_a_simple_simulation, teardown),
 		cmocka_unit_test_teardown(messages_between_hosts__go_by_their_own_nics, teardown),
 		cmocka_unit_test_teardown(nics__are_shared_out, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),

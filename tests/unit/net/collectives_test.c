@@ -66,8 +66,8 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 		has_arrived[next] = true;
 		knows[sent[next].is.dst] |= sent[next].carries;
 		assert_true(sent[next].is.tells_arrival);
-		job.job.kind->arrived(&job.job, sent[next].is.dst, sent[next].is.tag, 100, &sink);
-		job.job.kind->ended(&job.job, sent[next].is.src, sent[next].is.tag, 120, &no_error, &sink);
+		job.job.kind->arrived(&job.job, sent[next].is.dst, sent[next].is.tag, 100, NULL, &sink);
+		job.job.kind->ended(&job.job, sent[next].is.src, sent[next].is.tag, 120, &no_error, NULL, &sink);
 	}
 	assert_int_equal(sent_count, job.job.operations);
 }
@@ -178,9 +178,9 @@ static void all_to_all__has_eight_under_way(void **state)
 	sent_count = 0;
 	job.job.kind->begin(&job.job, 3, &sink);
 	assert_int_equal(sent_count, 8);
-	job.job.kind->arrived(&job.job, 3, 0, 10, &sink);
+	job.job.kind->arrived(&job.job, 3, 0, 10, NULL, &sink);
 	assert_int_equal(sent_count, 8);
-	job.job.kind->ended(&job.job, 3, 5, 20, &no_error, &sink);
+	job.job.kind->ended(&job.job, 3, 5, 20, &no_error, NULL, &sink);
 	assert_int_equal(sent_count, 9);
 	assert_int_equal(sent[8].is.dst, (3 + 1 + 8) % 16);
 	assert_int_equal(sent[8].is.bytes, 100);
