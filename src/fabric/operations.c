@@ -79,8 +79,8 @@ static void take_message(struct job_sink *calls, const struct message *message)
 		return;
 	flow->doing = FLOW_IS_SENT;
 	flow->to = message->dst;
-	flow->src = hosts_sends_by(hosts, message->src, message->dst, message->channel);
-	flow->dst = hosts_endpoint_of(hosts, message->dst, message->channel);
+	flow->src = hosts_sends_by(hosts, message->src, message->dst, message->part);
+	flow->dst = hosts_receives_by(hosts, message->src, message->dst, message->part);
 	flow->bytes = message->bytes;
 	flow->channel = message->channel;
 	flow->entropy = ns3_is_wanted(fabric) ? ns3_port(fabric, sink->job, message) : message->entropy;
@@ -301,10 +301,9 @@ static void do_what_is_due(struct shard *shard, uint32_t number)
 static void wake(struct shard *shard, uint32_t rank)
 {
 	const struct hosts *hosts = &shard->fabric->config->hosts;
-	const uint32_t place = hosts_place_of(hosts, hosts_host_of(hosts, rank));
 	if (hosts->gpus && hosts->keeps_rails)
 		for (uint32_t i = 0; i < hosts->nics; i++)
-			endpoint_wake(shard, place * hosts->nics + i);
+			endpoint_wake(shard, hosts_host_of(hosts, rank) * hosts->nics + i);
 	else
 		for (uint32_t i = 0; i < hosts_nics_of_gpu(hosts); i++)
 			endpoint_wake(shard, hosts_endpoint_of(hosts, rank, i));

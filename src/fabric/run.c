@@ -56,9 +56,9 @@ static int check_jobs(const struct fabric_config *config, char *why, unsigned wh
 	int error = hosts_check(&config->hosts, endpoints, why, why_size);
 	if (error)
 		return error;
-	if (config->hosts.gpus && config->flows->count)
-		return why_not(
-			why, why_size, "flows are between endpoints, and hosts with GPUs have ranks: jobs alone");
+	if ((config->hosts.gpus || config->hosts.gpu_of) && config->flows->count)
+		return why_not(why, why_size,
+			"flows are between endpoints, and hosts with GPUs, or ranks that are placed, take jobs alone");
 	const uint32_t ranks = hosts_ranks(&config->hosts, endpoints);
 	for (uint32_t i = 0; i < config->job_count; i++)
 		if (config->jobs[i]->ranks > ranks)
@@ -276,7 +276,8 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 	for (uint32_t i = 0; i < fabric->config->job_count; i++)
 		for (uint32_t rank = 1; rank < fabric->config->jobs[i]->ranks; rank++) {
 			const struct hosts *hosts = &fabric->config->hosts;
-			const uint32_t to = hosts_endpoint_of(hosts, rank, 0), from = hosts_sends_by(hosts, 0, rank, 0);
+			const uint32_t from = hosts_sends_by(hosts, 0, rank, 0),
+				       to = hosts_receives_by(hosts, 0, rank, 0);
 			if (from == to || (routes_lead(fabric->routes, fabric->network, from, to) &&
 						  routes_lead(fabric->routes, fabric->network, to, from)))
 				continue;

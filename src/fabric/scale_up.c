@@ -165,8 +165,8 @@ void scale_up_send(struct shard *shard, uint32_t number)
 		return;
 	}
 	domain->transfers[domain->count++] = (struct transfer){ .flow = number,
-		.from = flow->from % hosts->gpus,
-		.to = hosts->gpus + flow->to % hosts->gpus,
+		.from = hosts_gpu_in_host(hosts, flow->from),
+		.to = hosts->gpus + hosts_gpu_in_host(hosts, flow->to),
 		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
 	await(shard, host, shard->now);
 }

@@ -20,7 +20,7 @@
  *   "chain"               a broadcast's from rank 0, and a reduce's to it: piece by piece to the next rank
  *   "double-tree"         half of the data up and down each of two binary trees, piece by piece
  *
- * Ranks are endpoints 0 to n - 1. Reductions take no time. */
+ * Ranks are 0 to n - 1 here; which ranks of a run they are is told by rank_groups.h. Reductions take no time. */
 #ifndef NET_COLLECTIVES_H
 #define NET_COLLECTIVES_H
 
@@ -28,17 +28,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/time.h"
+#include "net/hosts.h"
 
 struct collective {
 	const char *kind, *algorithm; /* an algorithm that is NULL or empty: the kind's first */
 	uint32_t ranks;               /* at least 2 */
-	uint32_t first;               /* the rank of the run that is this collective's rank 0; the others follow */
 	uint64_t bytes;               /* S */
 	vb_time start;
 	uint8_t traffic_class;
-	/* Rings over hosts with several GPUs: the ranks of each host are turned by `turned`, so that the ring enters
-	 * and leaves by another GPU and its NIC. gpus 0: no ranks share a host. */
-	uint32_t gpus, turned;
+	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */
+	/* Of a collective that is one of several parts: which. Of a ring the ranks of each host are turned by
+	 * `turned`, so that it enters and leaves by another GPU and its NIC. */
+	uint32_t part, turned;
 };
 
 /* A rank's step: so many bytes to the rank `to`. */
@@ -102,11 +103,12 @@ bool collective_opens_each(const struct collective_algorithm *algorithm);
 /* What nccl-tests multiplies S by for busbw. */
 double collective_busbw(const struct collective *of);
 
-/* Several rings, so that all NICs of a host have their part: the collective of ring number `ring`, from 0 to this many.
- * Other algorithms are one. */
-uint32_t collective_rings(const struct collective *collective, uint32_t nics);
-struct collective collective_ring(const struct collective *collective, uint32_t nics, uint32_t ring);
-/* Which rank of the run is at this place of the algorithm, and back. */
+/* Several parts at once, so that all NICs carry their share: of a ring over hosts one for each NIC, which enters and
+ * leaves by it; of others one for each NIC of a GPU. NICs with several ports have as many of them, since each is a
+ * flow. `part` is below that number. */
+uint32_t collective_parts(const struct collective *collective, const struct hosts *hosts);
+struct collective collective_part_of(const struct collective *collective, const struct hosts *hosts, uint32_t part);
+/* Which of the collective's ranks is at this place of the algorithm, and back. */
 uint32_t collective_rank_at(const struct collective *collective, uint32_t place);
 uint32_t collective_place_of(const struct collective *collective, uint32_t rank);
 

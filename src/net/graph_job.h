@@ -5,6 +5,7 @@
 
 #include "net/graph_chain.h"
 #include "net/graph_mail.h"
+#include "net/hosts.h"
 #include "net/job.h"
 
 /* What became of an operation, and why not sooner: the operation that it waited for last. */
@@ -21,14 +22,23 @@ struct graph_job {
 	struct graph_record *records; /* by operation */
 	/* The rest is for graph_job.c alone. */
 	uint32_t *waits_left, *link, *state_of; /* by operation */
-	struct graph_part *parts;               /* of collectives, by state_of */
-	struct graph_stream *streams;           /* by rank, then by stream */
+	struct graph_share *shares;             /* of collectives, by state_of */
+	uint32_t share_count;
+	struct graph_order *orders; /* by group */
+	struct hosts hosts;
+	struct graph_stream *streams; /* by rank, then by stream */
 	struct graph_mail mail;
 };
 
-/* The graph has passed graph_finish, and is borrowed. -ENOMEM: nothing is open. */
-int graph_job_open(struct graph_job *job, const struct graph *graph);
+/* The graph has passed graph_finish, and is borrowed. Of the hosts, collectives go by all NICs. -ENOMEM: nothing is
+ * open.
+ */
+int graph_job_open(struct graph_job *job, const struct graph *graph, const struct hosts *hosts);
 void graph_job_close(struct graph_job *job);
+/* How many messages an operation sends. */
+uint64_t graph_job_sends(const struct graph_job *job, uint32_t operation);
+/* How many of these leave its host: of a collective by a few of them. */
+double graph_job_leaving(const struct graph_job *job, uint32_t operation);
 /* The lowest operation that has not ended, and how many there are; GRAPH_NONE: all have. */
 uint32_t graph_job_unfinished(const struct graph_job *job, uint32_t *count);
 /* What let a collective end at this rank; NULL: it has not ended, or is no collective. */

@@ -6,9 +6,6 @@
 
 int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsigned why_size)
 {
-	if (hosts->places && (hosts->count == 0 || hosts->count % hosts->places))
-		return why_not(why, why_size, "%u hosts cannot be dealt out to %u switches evenly", hosts->count,
-			hosts->places);
 	if (!hosts->gpus)
 		return 0;
 	if (hosts->nics == 0)

@@ -21,6 +21,7 @@ struct message {
 	 * that has this number: messages of a connection are sent in the order in which they begin, and it stays open.
 	 */
 	uint32_t channel;
+	uint16_t part;    /* of a GPU's NICs, the turn of the one that it goes by (hosts_turn_of); any number */
 	uint16_t entropy; /* distinguishes messages between the same endpoints for ECMP, where connections do not */
 	uint8_t traffic_class;
 	bool tells_arrival;  /* the destination is to hear of it */

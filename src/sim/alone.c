@@ -37,7 +37,8 @@ static int run_one(struct simulation *simulation, uint32_t workload, struct coll
 	for (uint32_t i = 0; !rc && i < simulation->job_count; i++) {
 		if (simulation->workload_of[i] != workload)
 			continue;
-		rc = collective_job_open(&rings[count], &simulation->collectives[i].of);
+		rc = collective_job_open(
+			&rings[count], &simulation->collectives[i].of, simulation->collectives[i].groups);
 		if (!rc) {
 			jobs[count] = &rings[count].job;
 			count++;

@@ -118,7 +118,7 @@ static int run_row(struct session *session, const struct sim_options *options, u
 	return status;
 }
 
-/* The payload's rate that a rank has: on the first endpoint's link, on those of all NICs that have a ring, or in the
+/* The payload's rate that a rank has: on the first endpoint's link, on those of all NICs that have a part, or in the
  * scale-up domain if that is all there is. */
 static double payload_rate(const struct simulation *simulation)
 {
@@ -131,7 +131,8 @@ static double payload_rate(const struct simulation *simulation)
 	large.bytes = MOST_BYTES; /* one byte is no more than one ring's */
 	if (simulation->hosts.gpus && simulation_ranks(simulation) <= simulation->hosts.gpus)
 		return (double)simulation->hosts.scale_up / 8e6;
-	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_rings(&large, simulation->hosts.nics);
+	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_parts(&large, &simulation->hosts) /
+	       simulation->hosts.ports;
 }
 
 /* The time of a step whose messages have one byte, and the payload's rate. */

@@ -80,6 +80,11 @@ static int set_dimensions(struct scenario *scenario, const char *text, char *why
 	return 0;
 }
 
+static int set_rank_dimensions(struct scenario *scenario, const char *text, char *why, size_t size)
+{
+	return dimensions_parse(&scenario->dimensions, text, why, (unsigned)size);
+}
+
 static int set_cc(struct scenario *scenario, const char *text, char *why, size_t size)
 {
 	if ((size_t)snprintf(scenario->cc_text, sizeof(scenario->cc_text), "%s", text) >= sizeof(scenario->cc_text)) {
@@ -145,10 +150,15 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "rate of a GPU's port, each way, to the others of its host" },
 	{ "hosts.keeps-rails", VALUE_FLAG, FIELD(hosts.keeps_rails), .preset = "yes",
 	  .help = "a message leaves by the NIC on its receiver's rail, as with NCCL's PXN" },
-	{ "hosts.placement", VALUE_WORD, FIELD(placement), .words = "packed|spread", .preset = "packed",
-	  .help = "consecutive ranks fill one leaf after the other, or are dealt out to all leaves in turn" },
+	{ "hosts.placement", VALUE_TEXT, FIELD(placement), .preset = "packed",
+	  .help = "packed: ranks fill one host after the other; spread: hosts are dealt out to all leaves in turn; an "
+		  "order of ranks.dimensions, the innermost first, such as tp-cp-ep-dp-pp; or the GPUs of ranks 0, 1, ...: "
+		  "[8-15, 0, 2]" },
 	{ "hosts.scale-up-delay", VALUE_TIME, FIELD(hosts.scale_up_time), ANY_TIME, .preset = "500ns",
 	  .help = "until a transfer's first bit is at another GPU of the host" },
+	{ "ranks.dimensions", VALUE_TEXT, .set = set_rank_dimensions,
+	  .help = "how a trainer splits its work, in the order in which it numbers ranks: tp=8, cp=2, dp=4, pp=2. One "
+		  "may have no size: what the others leave" },
 	{ "network.radix", VALUE_COUNT, FIELD(topology.radix), BOUNDS(0, 1024), .preset = "0", ON("fat-tree"),
 	  .help = "fat-tree: ports per switch, k; 0: what the endpoints need" },
 	{ "network.tiers", VALUE_COUNT, FIELD(topology.tiers), BOUNDS(0, 3), .preset = "3", ON("fat-tree"),
@@ -239,6 +249,8 @@ const struct scenario_key scenario_keys[] = {
 
 	{ "network.nic.profile", VALUE_TEXT, .set = set_nic_profile, .is_first = true, .preset = "ideal",
 	  .help = "a NIC model; each key below overrides one of its values" },
+	{ "network.nic.ports", VALUE_COUNT, FIELD(topology.nic_ports), BOUNDS(1, 8), .preset = "1", ON("leaf-spine|rail"),
+	  .help = "each of host-rate, at a leaf of its own (dual ToR); flows are hashed over them" },
 	{ "network.nic.send-latency", VALUE_TIME, FIELD(topology.nic.send_latency), ANY_TIME,
 	  .help = "the NIC's own, for each packet" },
 	{ "network.nic.receive-latency", VALUE_TIME, FIELD(topology.nic.receive_latency), ANY_TIME,
@@ -355,6 +367,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "of a collective; left out: the kind's first, as --collectives lists them" },
 	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: the first rank that takes part, of as many as endpoints says" },
+	{ "workload.*.group", VALUE_TEXT, WORKLOAD(group), IN(COLLECTIVES "|barrier"),
+	  .help = "of a collective: a dimension of ranks.dimensions, or several as dp-cp: all of its groups run it at once" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
 	  .help = "start of the first flow" },
 	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",

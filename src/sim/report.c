@@ -86,6 +86,7 @@ void report_network(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
 	const struct network *network = &simulation->network;
+	const uint32_t switches = network->switch_count - network->nic_switch_count;
 	char rate[32];
 
 	if (*scenario->name)
@@ -93,7 +94,7 @@ void report_network(FILE *out, const struct simulation *simulation)
 	fprintf(out, "%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s",
 		*scenario->topology_file ? "network" : scenario->topology.kind, network->endpoint_count,
 		value_rate_text(network->links[network->endpoints[0].link].bits_per_second, rate, sizeof(rate)),
-		network->switch_count, network->switch_count == 1 ? "" : "es");
+		switches, switches == 1 ? "" : "es");
 }
 
 void report_head(FILE *out, const struct simulation *simulation)
@@ -151,12 +152,15 @@ static void put_failures(FILE *out, const struct simulation *simulation)
 static void put_job(FILE *out, const struct simulation *simulation)
 {
 	struct job_bandwidth of;
-	char time[32], bytes[32];
+	char time[32], bytes[32], groups[40] = "";
 
-	if (job_bandwidth(simulation, &of))
-		fprintf(out, "%s (%s) of %s, %" PRIu32 " ranks: %s until the last byte; algbw %.2f, busbw %.2f GB/s\n",
-			of.kind, of.algorithm, value_bytes_text(of.bytes, bytes, sizeof(bytes)), of.ranks,
-			value_time_text(of.time, time, sizeof(time)), of.algbw, of.busbw);
+	if (!job_bandwidth(simulation, &of))
+		return;
+	if (of.groups > 1)
+		snprintf(groups, sizeof(groups), "%" PRIu32 " groups of ", of.groups);
+	fprintf(out, "%s (%s) of %s, %s%" PRIu32 " ranks: %s until the last byte; algbw %.2f, busbw %.2f GB/s\n",
+		of.kind, of.algorithm, value_bytes_text(of.bytes, bytes, sizeof(bytes)), groups, of.ranks,
+		value_time_text(of.time, time, sizeof(time)), of.algbw, of.busbw);
 }
 
 /* Several jobs, each beside the time that it takes alone. */
@@ -173,7 +177,7 @@ static void put_jobs(FILE *out, const struct simulation *simulation)
 		fprintf(out, "job %" PRIu32 ": %s of %s, ranks %" PRIu32 " to %" PRIu32 ": %s", workload, of->kind,
 			value_bytes_text(
 				simulation->scenario->workloads[workload].workload.bytes, bytes, sizeof(bytes)),
-			of->first, of->first + of->ranks - 1,
+			simulation->collectives[i].groups->rank_at[0], simulation->collectives[i].groups->ranks - 1,
 			took < 0 ? "-" : value_time_text(took, time, sizeof(time)));
 		if (simulation->alone && simulation->alone[workload] > 0)
 			fprintf(out, ", alone %s: %.2f times as long",

@@ -134,9 +134,10 @@ static void put_jobs(struct object *object, const struct simulation *simulation)
 			continue;
 		fprintf(object->out,
 			"%s\n%s    {\"workload\": %" PRIu32 ", \"kind\": \"%s\", \"first\": %" PRIu32
-			", \"ranks\": %" PRIu32 ", \"jct_ps\": %" PRId64,
-			has_any ? "," : "", object->indent, workload, of->kind, of->first, of->ranks,
-			alone_job_time(simulation, workload));
+			", \"ranks\": %" PRIu32 ", \"groups\": %" PRIu32 ", \"jct_ps\": %" PRId64,
+			has_any ? "," : "", object->indent, workload, of->kind,
+			simulation->collectives[i].groups->rank_at[0], of->ranks,
+			simulation->collectives[i].groups->count, alone_job_time(simulation, workload));
 		if (simulation->alone)
 			fprintf(object->out, ", \"alone_ps\": %" PRId64, simulation->alone[workload]);
 		fputc('}', object->out);

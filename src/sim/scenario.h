@@ -11,6 +11,7 @@
 #include "fabric/fabric.h"
 #include "net/network.h"
 #include "net/topologies.h"
+#include "net/dimensions.h"
 #include "net/hosts.h"
 #include "net/job_file.h"
 #include "net/workloads.h"
@@ -40,8 +41,6 @@ struct scenario_workload {
 	struct workload workload;
 	struct scenario_step step; /* of the kind "step" */
 };
-
-enum scenario_placement { PLACEMENT_PACKED, PLACEMENT_SPREAD };
 
 struct scenario {
 	char name[128];
@@ -78,8 +77,9 @@ struct scenario {
 	uint64_t seed;
 	uint32_t threads;
 	const struct gpu *gpu; /* hosts.gpu; NULL: none is named */
-	struct hosts hosts;    /* nics 0: as many as GPUs; places: filled in from the network */
-	uint8_t placement;     /* enum scenario_placement */
+	struct hosts hosts;    /* nics 0: as many as GPUs; gpu_of: filled in from the network */
+	char placement[32768]; /* "packed", "spread", an order of dimensions, or a list of GPUs (placement.h) */
+	struct dimensions dimensions;
 	vb_time limit, stall;
 	bool tells_queues;
 	/* capture */

@@ -27,6 +27,34 @@ static int fail(const char *file, int error, const char *why)
 	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
 }
 
+/* Where the document has the key that the text begins with, or a key below it; line 0: nowhere. */
+static struct document_mark find_mark(const struct document *document, const char *why)
+{
+	const size_t length = strcspn(why, ":");
+
+	for (unsigned i = 0; i < document->count; i++) {
+		const struct document_entry *entry = &document->entries[i];
+		if (strncmp(entry->path, why, length) != 0)
+			continue;
+		if (!entry->path[length])
+			return entry->value_at;
+		if (entry->path[length] == '.')
+			return entry->key_at;
+	}
+	return (struct document_mark){ 0 };
+}
+
+/* What the scenario says cannot run: FILE:LINE:COLUMN if a key of the file is to blame. */
+static int fail_at_key(const struct session *session, const char *file, int error, const char *why)
+{
+	struct document_error said = { .at = find_mark(&session->document, why) };
+
+	if (error != -EINVAL || !said.at.line)
+		return fail(file, error, why);
+	snprintf(said.text, sizeof(said.text), "%s", why);
+	return refuse(file, &said);
+}
+
 /* All settings except the congestion control, of which the last counts. */
 static int apply(struct document *document, const struct sim_setting *settings, unsigned count, const char **cc)
 {
@@ -49,23 +77,22 @@ static int apply_cc(struct document *document, const char *cc)
 static int read_scenario(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count)
 {
-	struct document document = { 0 };
+	struct document *document = &session->document;
 	struct document_error error = { 0 };
 	const char *slash = strrchr(file, '/');
 	char directory[PATH_MAX];
 	const char *cc = NULL;
-	int rc = scenario_read_file(&document, file, &error);
+	int rc = scenario_read_file(document, file, &error);
 
 	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - file) + !(slash - file) : 0, file);
 	if (!rc)
-		rc = apply(&document, options->settings, options->setting_count, &cc);
+		rc = apply(document, options->settings, options->setting_count, &cc);
 	if (!rc)
-		rc = apply(&document, settings, count, &cc);
+		rc = apply(document, settings, count, &cc);
 	if (!rc)
-		rc = apply_cc(&document, cc);
+		rc = apply_cc(document, cc);
 	if (!rc)
-		rc = scenario_fill(session->scenario, &document, directory, &error);
-	document_free(&document);
+		rc = scenario_fill(session->scenario, document, directory, &error);
 	if (rc == -EINVAL && *error.text)
 		return refuse(file, &error);
 	return rc ? fail(file, rc, "it cannot be read") : SIM_EXIT_OK;
@@ -108,7 +135,7 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
 		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
-	return rc ? fail(file, rc, why) : SIM_EXIT_OK;
+	return rc ? fail_at_key(session, file, rc, why) : SIM_EXIT_OK;
 }
 
 void session_warn(const struct session *session)
@@ -183,4 +210,5 @@ void session_close(struct session *session)
 	explanation_free(&session->explanation);
 	simulation_free(&session->simulation);
 	free(session->scenario);
+	document_free(&session->document);
 }

@@ -3,6 +3,7 @@
 #define SIM_SESSION_H
 
 #include "sim/capture.h"
+#include "sim/document.h"
 #include "sim/explain.h"
 #include "sim/progress.h"
 #include "sim/sim.h"
@@ -10,6 +11,7 @@
 #include "sim/summary.h"
 
 struct session {
+	struct document document; /* as read, for the places of its keys */
 	struct scenario *scenario;
 	struct simulation simulation;
 	struct summary summary;

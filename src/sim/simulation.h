@@ -20,12 +20,15 @@ struct simulation {
 	struct network network;
 	struct flow_list flows;
 	struct hosts hosts;
-	const char *network_note; /* what of the network's file is not modelled; NULL: nothing */
-	struct job_file job_file; /* if has_graph */
+	uint32_t *gpu_of;             /* of hosts; NULL: ranks are packed */
+	struct dimensions dimensions; /* the scenario's, with all sizes; count 0: there are none */
+	const char *network_note;     /* what of the network's file is not modelled; NULL: nothing */
+	struct job_file job_file;     /* if has_graph */
 	struct graph_job graph_job;
 	bool has_graph;
 	struct collective given;            /* of the last workload that is a collective; ranks 0: there is none */
-	struct collective_job *collectives; /* by job: a collective may be several rings */
+	struct rank_groups *groups;         /* by workload; of those that are no collective, empty */
+	struct collective_job *collectives; /* by job: a collective may be several parts */
 	struct job **jobs;
 	uint32_t *workload_of; /* by job */
 	bool tries_alone;      /* the caller's */

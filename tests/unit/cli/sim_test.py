@@ -150,6 +150,7 @@ run: {seed: 1}
 """)
         cuts = {"tp and dp": ["tp=8", "dp=2"], "pp": ["tp=8", "pp=2", "dp=1"],
                 "interleaved": ["tp=8", "pp=2", "vpp=2", "schedule=interleaved"],
+                "cp": ["tp=4", "cp=2", "dp=2"], "experts": ["experts=8", "top-k=2", "ep=8", "dp=16", "batch=16"],
                 "zero bubble": ["tp=8", "pp=2", "schedule=zero-bubble"], "zero 3": ["tp=8", "dp=2", "zero=3"],
                 "overlapped": ["tp=8", "dp=2", "overlap-gradients=yes", "overlap-parameters=yes", "bucket=1000000"]}
         for name, settings in cuts.items():
@@ -708,6 +709,40 @@ workload: [{kind: allreduce, bytes: 64MiB}]
         self.assertIn("H100     8 GPUs   450 GB/s", self.sim("--gpus").stdout)
         self.assertIn("alltoall        pairwise", self.sim("--collectives").stdout)
         self.assertIn("cannot share out 3 NICs evenly", self.sim(self.scenario(text), "--set", "hosts.nics=3", status=2).stderr)
+
+    def test_placement__is_of_ranks_and_not_of_flows(self):
+        refused = self.sim(self.scenario(), "--set", "hosts.placement=spread", status=2).stderr
+        self.assertIn("ranks that are placed, take jobs alone", refused)
+
+    GROUPS = """network: {topology: rail, machines: 4, nics-a-machine: 4, leaves: 1, host-rate: 400G}
+hosts: {gpu: H100, gpus: 4}
+transport: {ack-every: 64}
+ranks:
+  dimensions: tp=4, dp
+workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
+"""
+
+    def test_groups__run_at_once_where_an_order_places_them(self):
+        scenario = self.scenario(self.GROUPS)
+        self.assertRegex(self.sim(scenario).stdout, r"allreduce \(ring\) of \S+ MB, 4 groups of 4 ranks: ")
+        apart = self.json(scenario)
+        self.assertTrue(46 < apart["busbw_gb_s"] < 49.1, apart["busbw_gb_s"])        # each GPU's own NIC, and none shared
+        self.assertNotIn("scale_up_bytes", apart)
+        beside = self.json(scenario, "--set", "hosts.placement=dp-tp")               # a group in each host
+        self.assertTrue(400 < beside["busbw_gb_s"] < 450, beside["busbw_gb_s"])
+        self.assertEqual(beside["result_hash"],
+                         self.json(scenario, "--set", "hosts.placement=0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14")["result_hash"])
+        for threads in 2, 4:
+            self.assertEqual(self.json(scenario, "--threads", threads)["result_hash"], apart["result_hash"])
+
+    def test_what_contradicts_the_network__says_where_in_the_file(self):
+        for old, new, line in [("tp=4, dp", "tp=3, dp", "5:15: ranks.dimensions: 16 ranks leave no whole number for dp"),
+                               ("gpus: 4}", "gpus: 4, placement: dp-pp}", "2:40: hosts.placement: 'pp' is no dimension"),
+                               ("gpus: 4}", "gpus: 4, placement: [3, 16]}", "2:40: hosts.placement: there is no GPU 16"),
+                               ("group: dp", "group: ep", "6:13: workload.0: 'ep' is no dimension"),
+                               ("group: dp", "group: dp, first: 3", "6:13: workload.0: its groups have their own ranks")]:
+            scenario = self.scenario(self.GROUPS.replace(old, new))
+            self.assertIn(f"s.yaml:{line}", self.sim(scenario, status=2).stderr)
 
     def test_jobs__are_told_beside_their_time_alone(self):
         told = self.json(self.root / "examples/two-jobs.yaml", "--set", "workload.0.bytes=1MiB", "--set", "workload.1.bytes=1MiB")

@@ -9,12 +9,14 @@ enum { HOSTS = 8, SPINES = 4, PACKETS = 100 };
 static struct network network;
 static struct routes *routes;
 static struct collective_job job;
+static struct rank_groups groups;
 static struct job *jobs[] = { &job.job };
 static const struct flow_list no_flows;
 
 static int teardown(void **state)
 {
 	collective_job_close(&job);
+	rank_groups_close(&groups);
 	routes_free(routes);
 	network_free(&network);
 	return 0;
@@ -52,7 +54,9 @@ static void expect_paths(enum fabric_endpoint endpoint, uint64_t seed, uint32_t 
 	uint64_t *packets = calloc(network.link_count, sizeof(*packets));
 	assert_non_null(packets);
 	collective_job_close(&job);
-	assert_int_equal(collective_job_open(&job, &all), 0);
+	rank_groups_close(&groups);
+	assert_int_equal(rank_groups_open(&groups, &(struct hosts){ 0 }, 0, all.ranks), 0);
+	assert_int_equal(collective_job_open(&job, &all, &groups), 0);
 	config.jobs = jobs;
 	config.job_count = 1;
 	config.endpoint = endpoint;

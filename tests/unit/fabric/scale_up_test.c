@@ -343,8 +343,11 @@ static void nics__are_shared_out(void **state)
 	assert_true(sent_by(0) > 100000 && sent_by(1) > 50000);
 	assert_int_equal(result.scale_up_bytes, 7000);
 	const struct hosts two = { .gpus = 2, .nics = GPUS, .scale_up = 100 * GB_S };
-	for (uint32_t channel = 0; channel < 4; channel++)
-		assert_int_equal(hosts_endpoint_of(&two, 3, channel), 4 + 2 + channel % 2);
+	for (uint32_t turn = 0; turn < 4; turn++)
+		assert_int_equal(hosts_endpoint_of(&two, 3, turn), 4 + 2 + turn % 2);
+	const struct given from_one[] = { { 1, 2, 100000, 0 }, { 0, 2, 50000, 0 } };
+	run_plan(from_one, 2, two, 1); /* to one GPU, each by another of its NICs */
+	assert_true(sent_by(2) + sent_by(3) > 100000 && sent_by(0) + sent_by(1) > 50000);
 }
 
 /* All to all, in and between hosts. */

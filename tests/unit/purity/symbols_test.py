@@ -9,7 +9,7 @@ import sys
 import unittest
 
 ALLOWED = {
-    "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcmp", "strcspn", "strlen", "strncmp",
+    "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcmp", "strcspn", "strlen", "strncmp", "strspn",
     "aligned_alloc", "calloc", "free", "malloc", "posix_memalign", "qsort", "realloc",
     "abort", "__assert_fail",
     "snprintf", "vsnprintf",            # what is wrong with a text, in words
