@@ -210,26 +210,48 @@ uint32_t plan_expert_replicas(const struct step_plan *plan)
 	return plan->tp * plan->cp * plan->dp / plan->ep;
 }
 
-struct plan_parameters plan_parameters(const struct step_plan *plan, uint32_t part)
+struct plan_parameters plan_layer_parameters(const struct step_plan *plan, uint32_t layer)
 {
 	const struct model *model = &plan->model;
-	const struct plan_layers layers = plan_layers(plan, part);
-	struct plan_parameters of = { 0 };
-	for (uint32_t i = layers.first; i < layers.first + layers.count; i++) {
-		of.shared += (double)model_attention_parameters(model);
-		if (model_layer_has_experts(model, i)) {
-			of.shared += (double)model_router_parameters(model);
-			of.experts += (double)model->experts * (double)model_expert_parameters(model) / plan->ep;
-		} else {
-			of.shared += (double)model_dense_ffn_parameters(model);
-		}
+	struct plan_parameters of = { .shared = (double)model_attention_parameters(model) };
+	if (model_layer_has_experts(model, layer)) {
+		of.shared += (double)model_router_parameters(model);
+		of.experts = (double)model->experts * (double)model_expert_parameters(model) / plan->ep;
+	} else {
+		of.shared += (double)model_dense_ffn_parameters(model);
 	}
-	if (part == 0)
-		of.shared += (double)model_embedding_parameters(model, false);
-	if (part == plan_parts(plan) - 1)
-		of.shared += (double)model_embedding_parameters(model, true);
 	of.shared /= plan->tp;
 	return of;
+}
+
+struct plan_parameters plan_end_parameters(const struct step_plan *plan, bool output)
+{
+	return (struct plan_parameters){ .shared =
+						 (double)model_embedding_parameters(&plan->model, output) / plan->tp };
+}
+
+struct plan_parameters plan_ends_parameters(const struct step_plan *plan, uint32_t stage)
+{
+	struct plan_parameters of = { 0 };
+	if (stage == 0)
+		of.shared += plan_end_parameters(plan, false).shared;
+	if (stage == plan->pp - 1)
+		of.shared += plan_end_parameters(plan, true).shared;
+	return of;
+}
+
+struct plan_parameters plan_stage_parameters(const struct step_plan *plan, uint32_t stage)
+{
+	struct plan_parameters sum = plan_ends_parameters(plan, stage);
+	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
+		const struct plan_layers layers = plan_layers(plan, chunk * plan->pp + stage);
+		for (uint32_t i = layers.first; i < layers.first + layers.count; i++) {
+			const struct plan_parameters of = plan_layer_parameters(plan, i);
+			sum.shared += of.shared;
+			sum.experts += of.experts;
+		}
+	}
+	return sum;
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -250,25 +272,16 @@ static double bytes_of_parameter(const struct step_plan *plan, double replicas)
 	}
 }
 
-/* ZeRO-3: a layer's parameters are gathered at a time. */
+/* ZeRO-3: a layer's parameters are gathered at a time; the last has experts, where there are any. */
 static double gathered_unit(const struct step_plan *plan)
 {
-	const struct model *model = &plan->model;
-	const double shared = (double)model_attention_parameters(model);
-	if (!model->experts)
-		return (shared + (double)model_dense_ffn_parameters(model)) / plan->tp;
-	return (shared + (double)model_router_parameters(model)) / plan->tp +
-	       (double)model->experts * (double)model_expert_parameters(model) / plan->ep;
+	const struct plan_parameters of = plan_layer_parameters(plan, plan->model.layers - 1);
+	return of.shared + of.experts;
 }
 
 static double state_of_stage(const struct step_plan *plan, uint32_t stage)
 {
-	struct plan_parameters sum = { 0 };
-	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
-		const struct plan_parameters of = plan_parameters(plan, chunk * plan->pp + stage);
-		sum.shared += of.shared;
-		sum.experts += of.experts;
-	}
+	const struct plan_parameters sum = plan_stage_parameters(plan, stage);
 	double bytes = sum.shared * bytes_of_parameter(plan, (double)plan->dp * plan->cp) +
 		       sum.experts * bytes_of_parameter(plan, plan_expert_replicas(plan));
 	if (plan->zero == 3)

@@ -50,11 +50,16 @@ uint32_t plan_rank(const struct step_plan *plan, uint32_t place, uint32_t stage)
 uint32_t plan_place(const struct step_plan *plan, uint32_t rank, uint32_t *stage); /* the other way round */
 uint32_t plan_expert_replicas(const struct step_plan *plan); /* ranks that have the same experts */
 
-/* Parameters that a rank of a stage has: those that all replicas have, and experts. */
+/* Parameters that a rank has: those that all replicas have, and experts. */
 struct plan_parameters {
 	double shared, experts;
 };
-struct plan_parameters plan_parameters(const struct step_plan *plan, uint32_t part);
+struct plan_parameters plan_layer_parameters(const struct step_plan *plan, uint32_t layer);
+/* Of the embedding, or of the output. */
+struct plan_parameters plan_end_parameters(const struct step_plan *plan, bool output);
+/* Of both, as far as they are in the stage; and with all layers of the stage. */
+struct plan_parameters plan_ends_parameters(const struct step_plan *plan, uint32_t stage);
+struct plan_parameters plan_stage_parameters(const struct step_plan *plan, uint32_t stage);
 
 /* Bytes that the fullest rank needs, by the formulas of Megatron's theoretical_memory_usage.py. */
 struct plan_memory {

@@ -256,35 +256,11 @@ static void send_gradients(struct building *building, enum step_dimension dimens
 			collective(STREAM_DATA, dimension, plan->zero ? "reduce-scatter" : "allreduce", bytes));
 }
 
-static struct plan_parameters of_layer(const struct step_plan *plan, uint32_t layer)
-{
-	const struct model *model = &plan->model;
-	struct plan_parameters of = { .shared = (double)model_attention_parameters(model) };
-	if (model_layer_has_experts(model, layer)) {
-		of.shared += (double)model_router_parameters(model);
-		of.experts = (double)model->experts * (double)model_expert_parameters(model) / plan->ep;
-	} else {
-		of.shared += (double)model_dense_ffn_parameters(model);
-	}
-	of.shared /= plan->tp;
-	return of;
-}
-
-static double ends_of(const struct step_plan *plan, uint32_t stage)
-{
-	double of = 0;
-	if (stage == 0)
-		of += (double)model_embedding_parameters(&plan->model, false);
-	if (stage == plan->pp - 1)
-		of += (double)model_embedding_parameters(&plan->model, true);
-	return of / plan->tp;
-}
-
 /* After a layer's backward pass of the last micro-batch: full buckets leave. */
 static void leave_gradients(struct building *building, uint32_t layer)
 {
 	const struct step_plan *plan = building->plan;
-	const struct plan_parameters of = of_layer(plan, layer);
+	const struct plan_parameters of = plan_layer_parameters(plan, layer);
 	building->gradients += of.shared;
 	send_gradients(building, STEP_EXPERTS_DP, of.experts);
 	if (building->gradients >= bucket(plan)) {
@@ -304,7 +280,7 @@ static void gather_parameters(struct building *building, const struct plan_param
 /* ZeRO-3: a layer's parameters come while the layer before computes: the gathering waits for what that began with. */
 static void fetch_layer(struct building *building, uint32_t layer, uint32_t *began)
 {
-	const struct plan_parameters of = of_layer(building->plan, layer);
+	const struct plan_parameters of = plan_layer_parameters(building->plan, layer);
 	const uint32_t last = building->last, also = building->also, count = building->program->count;
 	if (building->plan->zero < 3)
 		return;
@@ -321,11 +297,12 @@ static void fetch_layer(struct building *building, uint32_t layer, uint32_t *beg
 static void fetch_all(struct building *building, uint32_t stage)
 {
 	const struct step_plan *plan = building->plan;
-	gather_parameters(building, &(struct plan_parameters){ .shared = ends_of(plan, stage) });
+	const struct plan_parameters ends = plan_ends_parameters(plan, stage);
+	gather_parameters(building, &ends);
 	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
 		const struct plan_layers layers = plan_layers(plan, chunk * plan->pp + stage);
 		for (uint32_t i = 0; i < layers.count; i++) {
-			const struct plan_parameters of = of_layer(plan, layers.first + i);
+			const struct plan_parameters of = plan_layer_parameters(plan, layers.first + i);
 			gather_parameters(building, &of);
 			building->gathers[layers.first + i] = building->program->count - 1;
 		}
@@ -389,13 +366,11 @@ static void wait_for_parameters(struct building *building, uint32_t layer)
 /* ZeRO-3: parameters of the embedding, or of the output, come; and their gradients leave. */
 static void fetch_end(struct building *building, bool output)
 {
-	const struct step_plan *plan = building->plan;
+	const struct plan_parameters of = plan_end_parameters(building->plan, output);
 	const uint32_t count = building->program->count;
-	if (plan->zero < 3)
+	if (building->plan->zero < 3)
 		return;
-	gather_parameters(
-		building, &(struct plan_parameters){
-				  .shared = (double)model_embedding_parameters(&plan->model, output) / plan->tp });
+	gather_parameters(building, &of);
 	if (building->program->count > count)
 		wait_also(building, building->program->count - 1);
 }
@@ -404,7 +379,7 @@ static void leave_end(struct building *building, bool output)
 {
 	const struct step_plan *plan = building->plan;
 	if (plan->zero == 3)
-		send_gradients(building, STEP_DP, (double)model_embedding_parameters(&plan->model, output) / plan->tp);
+		send_gradients(building, STEP_DP, plan_end_parameters(plan, output).shared);
 }
 
 /* The embedding is cut by words. */
@@ -447,7 +422,7 @@ static bool is_last(const struct step_plan *plan, const struct step_action *acti
 /* A layer's gradients are there. */
 static void leave_layer(struct building *building, const struct step_action *action, uint32_t layer)
 {
-	const struct plan_parameters of = of_layer(building->plan, layer);
+	const struct plan_parameters of = plan_layer_parameters(building->plan, layer);
 	if (building->plan->zero == 3) {
 		send_gradients(building, STEP_DP, of.shared);
 		send_gradients(building, STEP_EXPERTS_DP, of.experts);
@@ -499,20 +474,6 @@ static void find_weights(struct building *building, const struct step_action *ac
 
 /* ---- The step's end ---------------------------------------------------------------------------------------------- */
 
-static struct plan_parameters of_stage(const struct step_plan *plan, uint32_t stage)
-{
-	struct plan_parameters sum = { .shared = ends_of(plan, stage) };
-	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
-		const struct plan_layers layers = plan_layers(plan, chunk * plan->pp + stage);
-		for (uint32_t i = layers.first; i < layers.first + layers.count; i++) {
-			const struct plan_parameters of = of_layer(plan, i);
-			sum.shared += of.shared;
-			sum.experts += of.experts;
-		}
-	}
-	return sum;
-}
-
 /* What comes after everything on the stream of data, too. */
 static void wait_for_data(struct building *building)
 {
@@ -527,11 +488,11 @@ static void wait_for_data(struct building *building)
 static void end_step(struct building *building, uint32_t stage)
 {
 	const struct step_plan *plan = building->plan;
-	const struct plan_parameters all = of_stage(plan, stage);
+	const struct plan_parameters all = plan_stage_parameters(plan, stage);
 	if (plan->zero == 3) {
 		assert(building->gradients == 0); /* they have left */
 	} else if (plan->overlaps_gradients) {
-		send_gradients(building, STEP_DP, building->gradients + ends_of(plan, stage));
+		send_gradients(building, STEP_DP, building->gradients + plan_ends_parameters(plan, stage).shared);
 	} else {
 		send_gradients(building, STEP_DP, all.shared);
 		send_gradients(building, STEP_EXPERTS_DP, all.experts);

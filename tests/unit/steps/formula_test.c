@@ -117,7 +117,7 @@ static void zero__moves_what_it_says(void **state)
 {
 	const struct formula_network network = network_of(450e9, 50e9, 1e6);
 	struct step_plan plan = plan_of("llama3-8b", 1, 1, 64, 128);
-	const double n = 63.0 / 64, all = plan_parameters(&plan, 0).shared;
+	const double n = 63.0 / 64, all = plan_stage_parameters(&plan, 0).shared;
 	const double ends = (double)(model_embedding_parameters(&plan.model, false) +
 				     model_embedding_parameters(&plan.model, true));
 	plan.zero = 0;

@@ -61,7 +61,7 @@ static void parameters__are_shared_out(void **state)
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		struct step_plan plan = plan_of(names[i], 1, 1, 16, 256);
 		plan.ep = plan.model.experts ? 8 : 1;
-		const struct plan_parameters of = plan_parameters(&plan, 0);
+		const struct plan_parameters of = plan_stage_parameters(&plan, 0);
 		const double last_norm = plan.model.kind == MODEL_GPT ? 0 : plan.model.hidden;
 		expect_near(of.shared + of.experts * plan.ep + last_norm, (double)model_parameters(&plan.model), 1e-12);
 		assert_int_equal(of.experts > 0, plan.model.experts > 0);
