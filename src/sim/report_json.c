@@ -238,10 +238,8 @@ static void put_counts(struct object *object, const struct fabric_result *result
 static void put_step(struct object *object, const struct simulation *simulation)
 {
 	struct step step;
-	char why[400];
 
-	if (step_open(simulation, 0, &step, why, sizeof(why)) || step_find_network(simulation, &step) ||
-		step_take_times(simulation, &step))
+	if (step_take_times(simulation, &step))
 		return;
 	field(object, "steps");
 	fputc('[', object->out);
@@ -301,7 +299,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 		string(&object, "alone_end", report_end_name(simulation->alone_end));
 	if (simulation->has_graph)
 		graph_report_json(out, simulation, indent);
-	if (simulation->step_count && step_has_ended(simulation))
+	if (simulation->step_count && report_end(simulation) == FABRIC_DONE)
 		put_step(&object, simulation);
 	if (with_flows)
 		put_flows(&object, simulation);

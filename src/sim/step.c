@@ -9,9 +9,8 @@
 #include "sim/ideal.h"
 #include "sim/memory_limit.h"
 
-#define NO_LIMIT 1e21 /* bytes a second */
-
 #define GB         1e9
+#define NO_LIMIT   1e21       /* bytes a second */
 #define GRAPH_MOST (1u << 28) /* operations that a graph can have */
 
 /* ---- The plan ---------------------------------------------------------------------------------------------------- */
@@ -95,20 +94,14 @@ static int check_size(const struct simulation *simulation, const struct step_pla
 static uint32_t member_of(const struct step_plan *plan, enum step_dimension dimension, uint32_t i)
 {
 	switch (dimension) {
-	case STEP_TP:
-	case STEP_EP:
-		return plan_rank(plan, i, 0);
-	case STEP_CP:
-	case STEP_DP:
-		return plan_rank(plan, i * plan->tp, 0);
-	case STEP_EXPERTS_DP:
-		return plan_rank(plan, i * plan->ep, 0);
 	case STEP_PP:
 		return plan_rank(plan, 0, i);
 	case STEP_ENDS:
 		return plan_rank(plan, 0, i ? plan->pp - 1 : 0);
-	default:
+	case STEP_ALL:
 		return i;
+	default:
+		return plan_rank(plan, i * program_group(plan, dimension, 0).stride, 0);
 	}
 }
 
@@ -242,8 +235,7 @@ static int check_operations(const struct step *step, char *why, size_t size)
 		return rc;
 	return why_not(why, (unsigned)size,
 		"by packets it is %.3g M operations, which need %.1f GB of memory: run.mode: formula, or fewer ranks, "
-		"layers "
-		"or micro-batches",
+		"layers or micro-batches",
 		(double)operations / 1e6, (double)bytes / GB);
 }
 
@@ -259,16 +251,14 @@ int step_make_graph(struct simulation *simulation, uint32_t workload, char *why,
 	return rc ? rc : step_graph_make(&step.plan, &simulation->job_file, why, (unsigned)size);
 }
 
-bool step_has_ended(const struct simulation *simulation)
-{
-	uint32_t count;
-
-	return simulation->result.end == FABRIC_DONE &&
-	       graph_job_unfinished(&simulation->graph_job, &count) == GRAPH_NONE;
-}
-
 int step_take_times(const struct simulation *simulation, struct step *step)
 {
-	int rc = step_graph_account(&step->plan, &simulation->graph_job, &step->times);
+	char why[400]; /* it was opened before the run */
+	int rc = step_open(simulation, 0, step, why, sizeof(why));
+
+	if (!rc)
+		rc = step_find_network(simulation, step);
+	if (!rc)
+		rc = step_graph_account(&step->plan, &simulation->graph_job, &step->times);
 	return rc ? rc : find_bound(step);
 }

@@ -27,8 +27,7 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 int step_run(struct step *step);
 /* By packets: fills in the simulation's job. -EINVAL and why, -ENOMEM. */
 int step_make_graph(struct simulation *simulation, uint32_t workload, char *why, size_t size);
-/* After that job's run. False: it has not ended, and there are no times. */
-bool step_has_ended(const struct simulation *simulation);
-int step_take_times(const struct simulation *simulation, struct step *step); /* -ENOMEM */
+/* After that job's run, which has come to its end: opens the step and fills in its times. -ENOMEM. */
+int step_take_times(const struct simulation *simulation, struct step *step);
 
 #endif

@@ -11,22 +11,21 @@
 static const char *const recomputes[] = { "none", "selective", "full" };
 static const char *const schedules[] = { "1f1b", "interleaved", "zero-bubble" };
 
-/* What is told of communication, and the dimensions that each is made of. */
+/* What is told of communication, and of which dimensions it is: a bit each. */
 static const struct {
 	const char *name;
-	enum step_dimension of[4];
-} told[] = { { "tp", { STEP_TP, STEP_TP, STEP_TP, STEP_TP } }, { "cp", { STEP_CP, STEP_CP, STEP_CP, STEP_CP } },
-	{ "ep", { STEP_EP, STEP_EP, STEP_EP, STEP_EP } }, { "pp", { STEP_PP, STEP_PP, STEP_PP, STEP_PP } },
-	{ "dp", { STEP_DP, STEP_EXPERTS_DP, STEP_ENDS, STEP_ALL } } };
+	unsigned of;
+} told[] = { { "tp", 1u << STEP_TP }, { "cp", 1u << STEP_CP }, { "ep", 1u << STEP_EP }, { "pp", 1u << STEP_PP },
+	{ "dp", 1u << STEP_DP | 1u << STEP_EXPERTS_DP | 1u << STEP_ENDS | 1u << STEP_ALL } };
 enum { TOLD = sizeof(told) / sizeof(*told) };
 
 static double sum_of(const double values[STEP_DIMENSIONS], unsigned number)
 {
 	double sum = 0;
 
-	for (unsigned i = 0; i < 4; i++)
-		if (i == 0 || told[number].of[i] != told[number].of[0])
-			sum += values[told[number].of[i]];
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		if (told[number].of >> i & 1)
+			sum += values[i];
 	return sum;
 }
 

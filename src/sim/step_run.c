@@ -137,15 +137,10 @@ int step_run_all(const struct session *session, const struct sim_options *option
 int step_tell_run(const struct simulation *simulation)
 {
 	struct step step;
-	char why[400];
 
-	if (!step_has_ended(simulation))
+	if (report_end(simulation) != FABRIC_DONE)
 		return 0;
-	int rc = step_open(simulation, 0, &step, why, sizeof(why));
-	if (!rc)
-		rc = step_find_network(simulation, &step);
-	if (!rc)
-		rc = step_take_times(simulation, &step);
+	int rc = step_take_times(simulation, &step);
 	if (rc)
 		return rc;
 	putchar('\n');

@@ -52,6 +52,24 @@ uint32_t program_members(const struct step_plan *plan, enum step_dimension dimen
 	return plan->pp;
 }
 
+struct step_group program_group(const struct step_plan *plan, enum step_dimension dimension, uint32_t place)
+{
+	const uint32_t tp = plan->tp, replica = tp * plan->cp, count = program_members(plan, dimension);
+	switch (dimension) {
+	case STEP_TP:
+		return (struct step_group){ place / tp * tp, 1, count };
+	case STEP_CP:
+		return (struct step_group){ place / replica * replica + place % tp, tp, count };
+	case STEP_EP:
+		return (struct step_group){ place / plan->ep * plan->ep, 1, count };
+	case STEP_EXPERTS_DP:
+		return (struct step_group){ place % plan->ep, plan->ep, count };
+	default:
+		assert(dimension == STEP_DP);
+		return (struct step_group){ place % tp, tp, count };
+	}
+}
+
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
 static uint32_t add(struct building *building, struct step_operation operation)

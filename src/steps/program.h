@@ -58,6 +58,11 @@ void program_free(struct step_program *program);
 const char *program_algorithm(const struct step_operation *operation);
 /* Tags are below this. */
 uint32_t program_tags(const struct step_plan *plan);
+/* Places of a stage that a rank at `place` communicates with, itself among them; of TP, CP, EP, DP and EXPERTS_DP. */
+struct step_group {
+	uint32_t first, stride, count;
+};
+struct step_group program_group(const struct step_plan *plan, enum step_dimension dimension, uint32_t place);
 /* How many ranks a collective of this dimension has. */
 uint32_t program_members(const struct step_plan *plan, enum step_dimension dimension);
 

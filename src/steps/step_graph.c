@@ -56,29 +56,6 @@ int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
 
-struct members {
-	uint32_t first, stride, count; /* places in the stage */
-};
-
-/* Those of a stage that a rank at this place communicates with, itself among them. */
-static struct members members_of(const struct step_plan *plan, enum step_dimension dimension, uint32_t place)
-{
-	const uint32_t tp = plan->tp, replica = tp * plan->cp, count = program_members(plan, dimension);
-	switch (dimension) {
-	case STEP_TP:
-		return (struct members){ place / tp * tp, 1, count };
-	case STEP_CP:
-		return (struct members){ place / replica * replica + place % tp, tp, count };
-	case STEP_EP:
-		return (struct members){ place / plan->ep * plan->ep, 1, count };
-	case STEP_EXPERTS_DP:
-		return (struct members){ place % plan->ep, plan->ep, count };
-	default:
-		assert(dimension == STEP_DP);
-		return (struct members){ place % tp, tp, count };
-	}
-}
-
 static int add_ranks(struct building *building, enum step_dimension dimension, uint32_t place, uint32_t stage)
 {
 	const struct step_plan *plan = building->plan;
@@ -93,9 +70,9 @@ static int add_ranks(struct building *building, enum step_dimension dimension, u
 		ranks[0] = plan_rank(plan, place, 0);
 		ranks[1] = plan_rank(plan, place, plan->pp - 1);
 	} else {
-		const struct members members = members_of(plan, dimension, place);
+		const struct step_group group = program_group(plan, dimension, place);
 		for (uint32_t i = 0; i < count; i++)
-			ranks[i] = plan_rank(plan, members.first + i * members.stride, stage);
+			ranks[i] = plan_rank(plan, group.first + i * group.stride, stage);
 	}
 	int error = graph_add_group(graph, ranks, count);
 	free(ranks);
@@ -108,7 +85,7 @@ static uint32_t first_rank(const struct step_plan *plan, enum step_dimension dim
 		return 0;
 	if (dimension == STEP_ENDS)
 		return plan_rank(plan, place, 0);
-	return plan_rank(plan, members_of(plan, dimension, place).first, stage);
+	return plan_rank(plan, program_group(plan, dimension, place).first, stage);
 }
 
 /* The group is made where the first of its ranks comes. */
