@@ -145,7 +145,7 @@ struct fabric_link_counts {
 
 #define FABRIC_SAMPLES 256
 
-/* What a link did in a part of the run's time. */
+/* Counts of a link in a part of the run's time. */
 struct fabric_sample {
 	uint64_t bytes;     /* that began to leave */
 	double queued_area; /* bytes that waited for it, times picoseconds */

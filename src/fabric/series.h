@@ -1,4 +1,4 @@
-/* What each link did over time, for runs that ask for it (fabric_config.tells_series): a fixed number of samples a
+/* Counts of each link over time, for runs that ask for it (fabric_config.tells_series): a fixed number of samples a
  * link. When time goes beyond the last, two become one of twice the width, so that a run may last as long as it likes.
  *
  * Holds: a link's samples are written by its sender's shard alone. */

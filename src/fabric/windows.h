@@ -10,7 +10,8 @@ void windows_close(struct fabric *fabric);
 bool windows_peek(struct fabric *fabric, vb_time *at); /* the time of the next event; false: there is none */
 bool windows_step(struct fabric *fabric);              /* the next event of a single shard; false: there is none */
 
-/* Who may stop a run: asked by one thread, of a single shard after every so many events, of several after each window.
+/* A caller may stop a run: it is asked by one thread, of a single shard after every so many events, of several after
+ * each window.
  */
 struct watch {
 	bool (*stops)(void *user);
