@@ -472,8 +472,9 @@ const struct scenario_key scenario_keys[] = {
 
 	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1",
 	  .help = "decides everything that is random" },
-	{ "run.mode", VALUE_WORD, FIELD(mode), .words = "packets|formula", .preset = "packets",
-	  .help = "steps: by formula each collective and message takes its time without contention" },
+	{ "run.mode", VALUE_WORD, FIELD(mode), .words = "packets|flows|formula", .preset = "packets",
+	  .help = "steps: by flows collectives and messages share links max-min fairly; by formula each takes its time "
+	  "without contention" },
 	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1",
 	  .help = "the result is the same with any number" },
 	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0",

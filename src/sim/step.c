@@ -8,6 +8,7 @@
 #include "net/why.h"
 #include "sim/ideal.h"
 #include "sim/memory_limit.h"
+#include "sim/step_loads.h"
 
 #define GB         1e9
 #define NO_LIMIT   1e21       /* bytes a second */
@@ -156,7 +157,15 @@ int step_find_network(const struct simulation *simulation, struct step *step)
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
 		step->network.ways[i] = way_of(simulation, routes, step, (enum step_dimension)i);
 	routes_free(routes);
-	return 0;
+	if (simulation->scenario->mode != MODE_FLOWS)
+		return 0;
+	step->network.loads = &step->loads;
+	return step_loads_make(simulation, &step->plan, &step->loads);
+}
+
+void step_close(struct step *step)
+{
+	step_loads_free(&step->loads);
 }
 
 int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size)
@@ -209,6 +218,7 @@ static int find_bound(struct step *step)
 	struct formula_network network = step->network;
 	struct step_times times;
 
+	network.loads = NULL;
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
 		if (step->is_beyond_host[i])
 			network.ways[i] = (struct formula_way){ .alpha = 0, .bytes_a_second = NO_LIMIT };

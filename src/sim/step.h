@@ -1,4 +1,4 @@
-/* Steps of training: the workloads of kind "step", by formula. */
+/* Steps of training: the workloads of kind "step". */
 #ifndef SIM_STEP_H
 #define SIM_STEP_H
 
@@ -11,7 +11,8 @@ struct step {
 	const struct gpu *gpu;
 	struct step_plan plan;
 	struct plan_memory memory;
-	struct formula_network network;       /* by formula */
+	struct formula_network network;       /* by formula, and by flows */
+	struct step_loads loads;              /* by flows: of `network` */
 	bool is_beyond_host[STEP_DIMENSIONS]; /* its ranks are on several hosts */
 	struct step_times times;              /* after step_run, or step_take_times */
 	double bound; /* likewise: what of the step a network between hosts that took no time would save */
@@ -23,8 +24,9 @@ int step_open(const struct simulation *simulation, uint32_t workload, struct ste
 int step_find_network(const struct simulation *simulation, struct step *step);
 /* -EINVAL and why: it does not fit into a GPU, and the scenario wants that checked. */
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size);
-/* By formula: 0 or -ENOMEM. */
+/* By formula, or by flows: 0 or -ENOMEM. */
 int step_run(struct step *step);
+void step_close(struct step *step);
 /* By packets: fills in the simulation's job. -EINVAL and why, -ENOMEM. */
 int step_make_graph(struct simulation *simulation, uint32_t workload, char *why, size_t size);
 /* After that job's run, which has come to its end: opens the step and fills in its times. -ENOMEM. */

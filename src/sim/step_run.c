@@ -22,7 +22,7 @@ static int check_options(const struct sim_options *options)
 		options->csv || options->pcap || options->trace || options->explains_pfc || options->explains_job;
 
 	if (is_told_by_packets) {
-		fprintf(stderr, "verbena sim: a step by formula takes no --csv, --pcap, --trace or --explain\n");
+		fprintf(stderr, "verbena sim: a step without packets takes no --csv, --pcap, --trace or --explain\n");
 		return SIM_EXIT_USAGE;
 	}
 	return SIM_EXIT_OK;
@@ -50,7 +50,10 @@ static void put_text(const struct step *step, uint32_t steps, bool is_dry)
 	putchar('\n');
 	step_report_plan(stdout, step);
 	if (!is_dry)
-		step_report_times(stdout, step, "by formula: without contention", steps);
+		step_report_times(stdout, step,
+			step->network.loads ? "by flows: links are shared max-min fairly"
+					    : "by formula: without contention",
+			steps);
 }
 
 static void put_head(const struct session *session, bool is_json)
@@ -108,7 +111,7 @@ static void put_steps(const struct session *session, const struct sim_options *o
 		const uint32_t of_training = session->scenario->workloads[i].step.steps;
 		if (options->is_json) {
 			fputs(i ? ",\n  " : "\n  ", stdout);
-			step_report_json(stdout, &steps[i], "formula", of_training);
+			step_report_json(stdout, &steps[i], steps[i].network.loads ? "flows" : "formula", of_training);
 		} else {
 			put_text(&steps[i], of_training, options->is_dry);
 		}
@@ -130,6 +133,8 @@ int step_run_all(const struct session *session, const struct sim_options *option
 		status = run_steps(session, options, steps);
 	if (!status)
 		put_steps(session, options, steps);
+	for (uint32_t i = 0; steps && i < session->scenario->workload_count; i++)
+		step_close(&steps[i]);
 	free(steps);
 	return status;
 }

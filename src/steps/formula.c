@@ -3,140 +3,179 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "base/timers.h"
 #include "net/collectives.h"
+#include "steps/shares.h"
+
+struct due {
+	struct vb_timer timer; /* the first member */
+	uint32_t stage, stream;
+};
 
 struct stage {
 	struct step_program program;
-	vb_time *begin, *end;          /* by operation; -1: not yet */
-	uint32_t next[STEP_STREAMS];   /* the first operation of the stream that has not begun */
-	uint32_t before[STEP_STREAMS]; /* the last that has; STEP_NONE */
-	uint32_t met;                  /* collectives with other stages that it has come to */
+	vb_time *begin, *end;           /* by operation; -1: not yet */
+	uint32_t next[STEP_STREAMS];    /* the first operation of the stream that has not begun */
+	uint32_t running[STEP_STREAMS]; /* STEP_NONE: none */
+	struct due due[STEP_STREAMS];   /* when it ends, where that is known */
+	bool may_go_on;
 };
 
-/* Of the n-th collective of several stages: how many have come, and when the last of them did. */
+/* The n-th collective of several stages: how many have come. All begin when the last of them does. */
 struct meeting {
 	uint32_t come;
-	vb_time ready;
+	uint32_t *slots;
+};
+
+struct message {
+	vb_time left, arrived; /* -1: not yet */
+	uint32_t receiver;     /* a slot that waits for it; STEP_NONE */
 };
 
 struct going {
 	const struct step_plan *plan;
 	const struct formula_network *network;
 	struct stage *stages;
-	vb_time *left, *arrived; /* by tag, of messages; -1: not yet */
+	uint32_t *touched; /* stages of which something has ended */
+	uint32_t touched_count;
+	struct vb_timers timers;
+	struct message *messages; /* by tag */
+	struct shares *shares;    /* NULL: by formula */
 	struct meeting ends, all;
+	vb_time now;
 };
 
 /* ---- Times ------------------------------------------------------------------------------------------------------- */
 
-static double collective_time(const struct going *going, const struct step_operation *operation)
+static const struct formula_way *way_of(const struct going *going, const struct step_operation *operation)
 {
-	const struct formula_way *way = &going->network->ways[operation->dimension];
+	return &going->network->ways[operation->dimension];
+}
+
+static struct collective_law law_of(const struct going *going, const struct step_operation *operation)
+{
 	const struct collective of = { .kind = operation->collective,
 		.algorithm = program_algorithm(operation),
 		.ranks = program_members(going->plan, operation->dimension),
 		.bytes = operation->bytes };
-	const struct collective_law law = collective_law(&of);
-	return law.alphas * way->alpha + law.bytes / way->bytes_a_second * (double)VB_S;
-}
-
-/* Of a message: until its sender is free, and until it is there. */
-static vb_time sending(const struct going *going, const struct step_operation *operation)
-{
-	const struct formula_way *way = &going->network->ways[STEP_PP];
-	return (vb_time)((double)operation->bytes / way->bytes_a_second * (double)VB_S + 0.5);
-}
-
-static vb_time duration(const struct going *going, const struct step_operation *operation)
-{
-	switch (operation->kind) {
-	case STEP_COMPUTE:
-		return operation->time;
-	case STEP_COLLECTIVE:
-		return (vb_time)(collective_time(going, operation) + 0.5);
-	case STEP_SEND:
-		return sending(going, operation);
-	default:
-		return 0;
-	}
+	return collective_law(&of);
 }
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
 
-/* When it may begin by what is before it at its own stage; -1: not known yet. */
-static vb_time ready_at(const struct stage *stage, uint32_t number)
+/* A stage's stream, of which one operation runs at a time. */
+static uint32_t slot_of(const struct going *going, const struct stage *stage, unsigned stream)
 {
-	const struct step_operation *operation = &stage->program.operations[number];
-	const uint32_t needs[] = { stage->before[operation->stream], operation->waits[0], operation->waits[1] };
-	vb_time at = 0;
-	for (unsigned i = 0; i < 3; i++) {
-		if (needs[i] == STEP_NONE)
-			continue;
-		if (stage->end[needs[i]] < 0)
-			return -1;
-		if (stage->end[needs[i]] > at)
-			at = stage->end[needs[i]];
+	return (uint32_t)(stage - going->stages) * STEP_STREAMS + stream;
+}
+
+static struct stage *stage_at(const struct going *going, uint32_t slot)
+{
+	return &going->stages[slot / STEP_STREAMS];
+}
+
+static void end_at(struct going *going, uint32_t slot, vb_time at)
+{
+	vb_timer_set(&going->timers, &stage_at(going, slot)->due[slot % STEP_STREAMS].timer, at);
+}
+
+static const struct step_operation *running_at(const struct going *going, uint32_t slot)
+{
+	const struct stage *stage = stage_at(going, slot);
+	return &stage->program.operations[stage->running[slot % STEP_STREAMS]];
+}
+
+static bool has_ended(const struct stage *stage, uint32_t number)
+{
+	return number == STEP_NONE || stage->end[number] >= 0;
+}
+
+/* What is left when its bytes have been sent, at `at`. */
+static void have_sent(struct going *going, uint32_t slot, vb_time at)
+{
+	const struct step_operation *operation = running_at(going, slot);
+	const struct formula_way *way = way_of(going, operation);
+	if (operation->kind == STEP_COLLECTIVE) {
+		end_at(going, slot, at + (vb_time)(law_of(going, operation).alphas * way->alpha + 0.5));
+		return;
 	}
-	return at;
+	struct message *message = &going->messages[operation->tag];
+	end_at(going, slot, at);
+	message->arrived = at + (vb_time)(way->alpha + 0.5);
+	if (message->receiver != STEP_NONE)
+		end_at(going, message->receiver, message->arrived);
+}
+
+static void begin_sending(struct going *going, uint32_t slot)
+{
+	const struct step_operation *operation = running_at(going, slot);
+	const struct formula_way *way = way_of(going, operation);
+	const double bytes = operation->kind == STEP_SEND ? (double)operation->bytes : law_of(going, operation).bytes;
+	if (going->shares) {
+		const uint32_t class = step_class_of(going->plan, slot / STEP_STREAMS, operation);
+		if (going->network->loads->classes[class].hop_count) {
+			shares_begin(going->shares, slot, class, bytes, going->now);
+			return;
+		}
+	}
+	const double takes = bytes / way->bytes_a_second * (double)VB_S;
+	if (operation->kind == STEP_SEND)
+		have_sent(going, slot, going->now + (vb_time)(takes + 0.5));
+	else
+		end_at(going, slot, going->now + (vb_time)(law_of(going, operation).alphas * way->alpha + takes + 0.5));
+}
+
+static void await_message(struct going *going, uint32_t slot)
+{
+	struct message *message = &going->messages[running_at(going, slot)->tag];
+	if (message->arrived < 0)
+		message->receiver = slot;
+	else
+		end_at(going, slot, message->arrived > going->now ? message->arrived : going->now);
 }
 
 static struct meeting *meeting_of(struct going *going, const struct step_operation *operation)
 {
-	if (operation->kind != STEP_COLLECTIVE)
-		return NULL;
 	return operation->dimension == STEP_ALL ? &going->all : operation->dimension == STEP_ENDS ? &going->ends : NULL;
 }
 
-/* Both are once in a step: each stage that takes part comes once. False: others have not come. */
-static bool meet(const struct going *going, struct meeting *meeting, bool is_all, bool *has_come, vb_time *at)
+/* Both are once in a step: each stage that takes part comes once. */
+static void meet(struct going *going, struct meeting *meeting, uint32_t slot)
 {
-	const uint32_t wanted = is_all || going->plan->pp == 1 ? going->plan->pp : 2;
-	meeting->come += !*has_come;
-	if (!*has_come && *at > meeting->ready)
-		meeting->ready = *at;
-	*has_come = true;
-	*at = meeting->ready;
-	assert(meeting->come <= wanted);
-	return meeting->come == wanted;
-}
-
-static void start(struct going *going, struct stage *stage, uint32_t number, vb_time at)
-{
-	const struct step_operation *operation = &stage->program.operations[number];
-	stage->begin[number] = at;
-	stage->end[number] = at + duration(going, operation);
-	stage->before[operation->stream] = number;
-	if (operation->kind == STEP_SEND) {
-		going->left[operation->tag] = at;
-		going->arrived[operation->tag] =
-			stage->end[number] + (vb_time)(going->network->ways[STEP_PP].alpha + 0.5);
+	const uint32_t pp = going->plan->pp, wanted = meeting == &going->all || pp == 1 ? pp : 2;
+	assert(meeting->come < wanted);
+	meeting->slots[meeting->come++] = slot;
+	for (uint32_t i = 0; meeting->come == wanted && i < wanted; i++) {
+		const struct stage *stage = stage_at(going, meeting->slots[i]);
+		stage->begin[stage->running[meeting->slots[i] % STEP_STREAMS]] = going->now;
+		begin_sending(going, meeting->slots[i]);
 	}
 }
 
-/* True: it has begun. */
-static bool try_to_start(struct going *going, struct stage *stage, uint32_t number)
+static void begin_one(struct going *going, struct stage *stage, unsigned stream, uint32_t number)
 {
 	const struct step_operation *operation = &stage->program.operations[number];
-	struct meeting *meeting = meeting_of(going, operation);
-	vb_time at = ready_at(stage, number);
-	if (at < 0)
-		return false;
-	if (operation->kind == STEP_RECEIVE) {
-		if (going->arrived[operation->tag] < 0)
-			return false;
-		if (going->arrived[operation->tag] > at)
-			at = going->arrived[operation->tag];
+	const uint32_t slot = slot_of(going, stage, stream);
+	stage->running[stream] = number;
+	stage->begin[number] = going->now;
+	switch ((enum step_kind)operation->kind) {
+	case STEP_COMPUTE:
+		end_at(going, slot, going->now + operation->time);
+		break;
+	case STEP_SEND:
+		going->messages[operation->tag].left = going->now;
+		begin_sending(going, slot);
+		break;
+	case STEP_RECEIVE:
+		await_message(going, slot);
+		break;
+	case STEP_COLLECTIVE:
+		if (meeting_of(going, operation))
+			meet(going, meeting_of(going, operation), slot);
+		else
+			begin_sending(going, slot);
+		break;
 	}
-	if (meeting) {
-		const bool is_all = meeting == &going->all;
-		bool has_come = stage->met >> is_all & 1;
-		const bool have_all = meet(going, meeting, is_all, &has_come, &at);
-		stage->met |= 1u << is_all;
-		if (!have_all)
-			return false;
-	}
-	start(going, stage, number, at);
-	return true;
 }
 
 static void find_next(struct stage *stage, unsigned stream)
@@ -146,23 +185,79 @@ static void find_next(struct stage *stage, unsigned stream)
 		stage->next[stream]++;
 }
 
-/* As far as it goes without the others; false: no operation has begun. */
-static bool go_on(struct going *going, struct stage *stage)
+static void begin_what_may(struct going *going, struct stage *stage)
 {
-	bool has_begun = false, goes = true;
-	while (goes) {
-		goes = false;
-		for (unsigned stream = 0; stream < STEP_STREAMS; stream++) {
-			find_next(stage, stream);
-			while (stage->next[stream] < stage->program.count &&
-				try_to_start(going, stage, stage->next[stream])) {
-				stage->next[stream]++;
-				find_next(stage, stream);
-				goes = has_begun = true;
-			}
-		}
+	stage->may_go_on = false;
+	for (unsigned stream = 0; stream < STEP_STREAMS; stream++) {
+		find_next(stage, stream);
+		const uint32_t number = stage->next[stream];
+		if (stage->running[stream] != STEP_NONE || number >= stage->program.count)
+			continue;
+		const uint32_t *waits = stage->program.operations[number].waits;
+		if (!has_ended(stage, waits[0]) || !has_ended(stage, waits[1]))
+			continue;
+		stage->next[stream]++;
+		begin_one(going, stage, stream, number);
 	}
-	return has_begun;
+}
+
+static void touch(struct going *going, struct stage *stage)
+{
+	if (!stage->may_go_on)
+		going->touched[going->touched_count++] = (uint32_t)(stage - going->stages);
+	stage->may_go_on = true;
+}
+
+static void end_one(struct going *going, struct stage *stage, unsigned stream)
+{
+	const uint32_t number = stage->running[stream];
+	assert(stage->end[number] < 0);
+	stage->end[number] = going->now;
+	if (stage->program.operations[number].kind == STEP_RECEIVE)
+		stage->begin[number] = going->now;
+	stage->running[stream] = STEP_NONE;
+	touch(going, stage);
+}
+
+/* False: there is nothing more. */
+static bool find_moment(const struct going *going, vb_time *at)
+{
+	uint32_t slot;
+	const struct vb_deadline next = vb_timers_next(&going->timers);
+	const bool is_sending = going->shares && shares_next(going->shares, at, &slot);
+	if (next.is_set && (!is_sending || next.at < *at))
+		*at = next.at;
+	return is_sending || next.is_set;
+}
+
+static void end_what_is_due(struct going *going)
+{
+	struct vb_timer *timer;
+	vb_time at;
+	uint32_t slot;
+	while (going->shares && shares_next(going->shares, &at, &slot) && at == going->now) {
+		shares_end(going->shares, slot);
+		have_sent(going, slot, going->now);
+	}
+	while ((timer = vb_timers_expire(&going->timers, going->now))) {
+		struct due *due = (struct due *)timer;
+		end_one(going, &going->stages[due->stage], due->stream);
+	}
+}
+
+static int go_on(struct going *going)
+{
+	for (bool goes = true; goes;) {
+		for (uint32_t i = 0; i < going->touched_count; i++)
+			begin_what_may(going, &going->stages[going->touched[i]]);
+		going->touched_count = 0;
+		if (going->shares && shares_settle(going->shares, going->now))
+			return -ENOMEM;
+		goes = find_moment(going, &going->now);
+		if (goes)
+			end_what_is_due(going);
+	}
+	return 0;
 }
 
 /* ---- What was exposed -------------------------------------------------------------------------------------------- */
@@ -174,7 +269,7 @@ static int account_stage(const struct going *going, const struct stage *stage, s
 		return -ENOMEM;
 	for (uint32_t i = 0; i < stage->program.count; i++)
 		if (stage->program.operations[i].kind == STEP_RECEIVE)
-			left[i] = going->left[stage->program.operations[i].tag];
+			left[i] = going->messages[stage->program.operations[i].tag].left;
 	const struct step_rank rank = { &stage->program, stage->begin, stage->end, left };
 	int error = account_add(going->plan, &rank, times);
 	free(left);
@@ -194,8 +289,12 @@ static int open_stage(struct going *going, uint32_t number)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		stage->begin[i] = stage->end[i] = -1;
-	for (unsigned i = 0; i < STEP_STREAMS; i++)
-		stage->before[i] = STEP_NONE;
+	for (unsigned i = 0; i < STEP_STREAMS; i++) {
+		stage->running[i] = STEP_NONE;
+		stage->due[i] = (struct due){ .stage = number, .stream = i };
+		vb_timer_init(&stage->due[i].timer);
+	}
+	touch(going, stage);
 	return 0;
 }
 
@@ -204,12 +303,19 @@ static int open_run(struct going *going)
 	const uint32_t tags = program_tags(going->plan);
 	int error = 0;
 	going->stages = calloc(going->plan->pp, sizeof(*going->stages));
-	going->left = malloc(tags * sizeof(*going->left));
-	going->arrived = malloc(tags * sizeof(*going->arrived));
-	if (!going->stages || !going->left || !going->arrived)
+	going->messages = malloc(tags * sizeof(*going->messages));
+	if (going->network->loads)
+		going->shares = shares_open(going->network->loads, going->plan->pp * STEP_STREAMS);
+	going->touched = malloc(going->plan->pp * sizeof(*going->touched));
+	going->ends.slots = malloc(going->plan->pp * sizeof(*going->ends.slots));
+	going->all.slots = malloc(going->plan->pp * sizeof(*going->all.slots));
+	vb_timers_init(&going->timers);
+	if (!going->stages || !going->messages || (going->network->loads && !going->shares) || !going->touched ||
+		!going->ends.slots || !going->all.slots ||
+		vb_timers_reserve(&going->timers, going->plan->pp * STEP_STREAMS))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < tags; i++)
-		going->left[i] = going->arrived[i] = -1;
+		going->messages[i] = (struct message){ -1, -1, STEP_NONE };
 	for (uint32_t i = 0; i < going->plan->pp && !error; i++)
 		error = open_stage(going, i);
 	return error;
@@ -223,21 +329,21 @@ static void close_run(struct going *going)
 		free(going->stages[i].end);
 	}
 	free(going->stages);
-	free(going->left);
-	free(going->arrived);
+	free(going->messages);
+	free(going->touched);
+	free(going->ends.slots);
+	free(going->all.slots);
+	vb_timers_deinit(&going->timers);
+	shares_close(going->shares);
 }
 
 int formula_run(const struct step_plan *plan, const struct formula_network *network, struct step_times *times)
 {
 	struct going going = { .plan = plan, .network = network };
-	bool goes = true;
 	*times = (struct step_times){ 0 };
 	int error = open_run(&going);
-	while (!error && goes) {
-		goes = false;
-		for (uint32_t i = 0; i < plan->pp; i++)
-			goes |= go_on(&going, &going.stages[i]);
-	}
+	if (!error)
+		error = go_on(&going);
 	for (uint32_t i = 0; !error && i < plan->pp; i++)
 		for (uint32_t k = 0; k < going.stages[i].program.count; k++) {
 			assert(going.stages[i].end[k] >= 0); /* schedules have no cycle */

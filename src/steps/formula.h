@@ -1,9 +1,11 @@
-/* A step by formula: programs run as always, each collective and message takes its time without contention. Ranks of a
- * stage do the same at the same time, so one stands for all. */
+/* A step without packets: programs run as always. By formula each collective and message takes its time without
+ * contention; by flows those that are under way together share the network. Ranks of a stage do the same at the same
+ * time, so one stands for all. */
 #ifndef STEPS_FORMULA_H
 #define STEPS_FORMULA_H
 
 #include "steps/account.h"
+#include "steps/loads.h"
 
 /* How ranks of a dimension reach each other: a message of one byte, and the payload's rate of a rank. */
 struct formula_way {
@@ -13,6 +15,7 @@ struct formula_way {
 
 struct formula_network {
 	struct formula_way ways[STEP_DIMENSIONS];
+	const struct step_loads *loads; /* NULL: by formula */
 };
 
 /* -ENOMEM. */

@@ -6,7 +6,7 @@
 
 static struct formula_network network_of(double tp, double others, double alpha)
 {
-	struct formula_network network;
+	struct formula_network network = { .loads = NULL };
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
 		network.ways[i] = (struct formula_way){ alpha, i == STEP_TP ? tp : others };
 	return network;

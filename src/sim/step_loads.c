@@ -1,0 +1,352 @@
+/* See step_loads.h. */
+#include "sim/step_loads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/invariant.h"
+#include "base/number_map.h"
+#include "net/collectives.h"
+#include "net/grow.h"
+#include "net/rank_groups.h"
+#include "net/route.h"
+
+/* A class loads a link, or a port of a scale-up domain: these are numbered behind the links, one out and one in for
+ * each GPU. */
+struct entry {
+	uint32_t link, class, weight;
+};
+
+struct building {
+	const struct simulation *simulation;
+	const struct step_plan *plan;
+	struct routes *routes;
+	struct step_loads *loads;
+	/* Of the class at hand. */
+	double *bytes; /* by link */
+	uint32_t *used;
+	uint32_t used_count, used_room;
+	/* Of all. */
+	struct entry *entries;
+	uint32_t entry_count, entry_room;
+	bool is_out_of_memory;
+};
+
+static uint32_t port_of(const struct building *building, uint32_t rank, bool is_in)
+{
+	const struct hosts *hosts = &building->simulation->hosts;
+	return building->simulation->network.link_count + 2 * hosts_gpu_of(hosts, rank) + is_in;
+}
+
+static uint32_t link_count(const struct building *building)
+{
+	return building->simulation->network.link_count + 2 * simulation_ranks(building->simulation);
+}
+
+/* Payload bytes a second. */
+static uint64_t capacity_of(const struct building *building, uint32_t link)
+{
+	const struct simulation *simulation = building->simulation;
+	const struct scenario *scenario = simulation->scenario;
+	const double overhead = scenario->data_overhead ? scenario->data_overhead : FABRIC_ROCE_OVERHEAD;
+	if (link >= simulation->network.link_count)
+		return simulation->hosts.scale_up / 8;
+	return (uint64_t)((double)network_rate(&simulation->network, link) / 8 * scenario->mtu /
+			  (scenario->mtu + overhead));
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+static void load_link(struct building *building, uint32_t link, double bytes)
+{
+	if (building->bytes[link] == 0) {
+		if (!grow_by_one(
+			    &building->used, &building->used_room, building->used_count, sizeof(*building->used))) {
+			building->is_out_of_memory = true;
+			return;
+		}
+		building->used[building->used_count++] = link;
+	}
+	building->bytes[link] += bytes;
+}
+
+/* Any number that tells flows apart: those of packets follow from connections. */
+static uint16_t entropy_of(uint32_t from, uint32_t to, uint32_t part)
+{
+	const uint64_t mixed = ((uint64_t)from << 32 | to) * 0x9E3779B97F4A7C15u + part * 0xD1B54A32D192ED03u;
+	return (uint16_t)(mixed >> 48);
+}
+
+static void load_way(struct building *building, uint32_t from, uint32_t to, uint32_t part, double bytes)
+{
+	const struct simulation *simulation = building->simulation;
+	const struct hosts *hosts = &simulation->hosts;
+	uint32_t links[FABRIC_PATH];
+	if (hosts_host_of(hosts, from) == hosts_host_of(hosts, to)) {
+		load_link(building, port_of(building, from, false), bytes);
+		load_link(building, port_of(building, to, true), bytes);
+		return;
+	}
+	const struct fabric_message message = { .from = hosts_sends_by(hosts, from, to, part),
+		.to = hosts_receives_by(hosts, from, to, part),
+		.port = entropy_of(from, to, part) };
+	const uint32_t count = fabric_path(&simulation->config, building->routes, &message, links);
+	for (uint32_t i = 0; i < count; i++)
+		load_link(building, links[i], bytes);
+}
+
+/* Of a ring all messages of a rank go to one other. */
+static void load_place(struct building *building, const struct collective *of,
+	const struct collective_algorithm *algorithm, const struct rank_groups *groups, uint32_t index)
+{
+	const uint32_t first = index - index % of->ranks;
+	const uint32_t place = collective_place_of(of, index % of->ranks);
+	const uint32_t sends = collective_sends(of, algorithm, place);
+	const bool is_to_one = algorithm->waiting == FOR_THE_LAST && !algorithm->edges;
+	const uint32_t seen = is_to_one ? 1 : sends;
+	for (uint32_t i = 0; i < seen; i++) {
+		const struct collective_step message = collective_message(of, algorithm, place, i);
+		const uint32_t to = groups->rank_at[first + collective_rank_at(of, message.to)];
+		load_way(building, groups->rank_at[index], to, of->part, (double)message.bytes * sends / seen);
+	}
+}
+
+static void load_collective(struct building *building, const struct collective *whole, const struct rank_groups *groups)
+{
+	const struct hosts *hosts = &building->simulation->hosts;
+	for (uint32_t i = 0; i < collective_parts(whole, hosts); i++) {
+		const struct collective part = collective_part_of(whole, hosts, i);
+		const struct collective_algorithm *algorithm = collective_find(&part);
+		for (uint32_t index = 0; index < groups->count * groups->size; index++)
+			load_place(building, &part, algorithm, groups, index);
+	}
+}
+
+/* ---- Groups ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t places(const struct step_plan *plan)
+{
+	return plan->tp * plan->cp * plan->dp;
+}
+
+/* All groups of the dimension in the stage, one behind the other. */
+static int open_groups(
+	const struct building *building, enum step_dimension dimension, uint32_t stage, struct rank_groups *groups)
+{
+	const struct step_plan *plan = building->plan;
+	uint32_t *lists = malloc(((size_t)places(plan) + 1) * sizeof(*lists)), count = 0;
+	if (!lists)
+		return -ENOMEM;
+	for (uint32_t place = 0; place < places(plan); place++) {
+		const struct step_group group = program_group(plan, dimension, place);
+		for (uint32_t i = 0; group.first == place && i < group.count; i++)
+			lists[count++] = plan_rank(plan, place + i * group.stride, stage);
+	}
+	const uint32_t size = program_members(plan, dimension);
+	assert(count == places(plan));
+	int error = rank_groups_open_lists(groups, &building->simulation->hosts, lists, count / size, size);
+	free(lists);
+	return error;
+}
+
+/* The rate of a class is that at which one of its ranks sends. */
+static void end_class(struct building *building, uint32_t class, double sent)
+{
+	for (uint32_t i = 0; i < building->used_count; i++) {
+		const uint32_t link = building->used[i];
+		const double weight = building->bytes[link] / sent * MAX_MIN_WHOLE;
+		const struct entry entry = { link, class,
+			weight < 1            ? 1
+			: weight < UINT32_MAX ? (uint32_t)weight
+					      : UINT32_MAX };
+		building->bytes[link] = 0;
+		if (!grow_by_one(&building->entries, &building->entry_room, building->entry_count, sizeof(entry)))
+			building->is_out_of_memory = true;
+		else
+			building->entries[building->entry_count++] = entry;
+	}
+	building->used_count = 0;
+}
+
+static int load_groups(
+	struct building *building, const struct step_operation *operation, uint32_t stage, struct rank_groups *groups)
+{
+	struct collective whole = { .kind = operation->collective,
+		.algorithm = program_algorithm(operation),
+		.ranks = groups->size,
+		.gpus = groups->gpus,
+		.bytes = operation->bytes };
+	whole.algorithm = collective_find(&whole)->name;
+	load_collective(building, &whole, groups);
+	end_class(building, step_class_of(building->plan, stage, operation), collective_law(&whole).bytes);
+	return building->is_out_of_memory ? -ENOMEM : 0;
+}
+
+static int load_messages(struct building *building, const struct step_operation *operation, uint32_t stage)
+{
+	for (uint32_t place = 0; place < places(building->plan); place++)
+		load_way(building, plan_rank(building->plan, place, stage),
+			plan_rank(building->plan, place, operation->peer), 0, 1);
+	end_class(building, step_class_of(building->plan, stage, operation), 1);
+	return building->is_out_of_memory ? -ENOMEM : 0;
+}
+
+/* What is of several stages is a few bytes, or once in a step: it shares nothing. */
+static int load_operation(struct building *building, const struct step_operation *operation, uint32_t stage)
+{
+	struct rank_groups groups;
+	if (operation->kind == STEP_SEND)
+		return load_messages(building, operation, stage);
+	if (operation->kind != STEP_COLLECTIVE || operation->dimension == STEP_ALL || operation->dimension == STEP_ENDS)
+		return 0;
+	int error = open_groups(building, (enum step_dimension)operation->dimension, stage, &groups);
+	if (error)
+		return error;
+	error = load_groups(building, operation, stage, &groups);
+	rank_groups_close(&groups);
+	return error;
+}
+
+/* By the largest operation of each class: it has the way of the others. */
+static int load_stage(struct building *building, uint32_t stage)
+{
+	struct step_program program;
+	uint32_t largest[STEP_CLASSES];
+	int error = program_make(building->plan, stage, &program);
+	for (unsigned i = 0; i < STEP_CLASSES; i++)
+		largest[i] = STEP_NONE;
+	for (uint32_t i = 0; !error && i < program.count; i++) {
+		const struct step_operation *operation = &program.operations[i];
+		uint32_t *of = &largest[step_class_of(building->plan, stage, operation) % STEP_CLASSES];
+		if (operation->kind != STEP_SEND && operation->kind != STEP_COLLECTIVE)
+			continue;
+		if (*of == STEP_NONE || operation->bytes > program.operations[*of].bytes)
+			*of = i;
+	}
+	for (unsigned i = 0; !error && i < STEP_CLASSES; i++)
+		if (largest[i] != STEP_NONE)
+			error = load_operation(building, &program.operations[largest[i]], stage);
+	program_free(&program);
+	return error;
+}
+
+/* ---- Limits ------------------------------------------------------------------------------------------------------ */
+
+static int by_link(const void *a, const void *b)
+{
+	const struct entry *one = a, *other = b;
+	if (one->link != other->link)
+		return one->link < other->link ? -1 : 1;
+	return one->class < other->class ? -1 : one->class > other->class;
+}
+
+/* Entries of one link. */
+struct limit {
+	uint64_t capacity;
+	uint32_t first, count;
+};
+
+static uint64_t hash_of(const struct entry *entries, const struct limit *limit)
+{
+	uint64_t hash = limit->capacity;
+	for (uint32_t i = 0; i < limit->count; i++) {
+		const struct entry *entry = &entries[limit->first + i];
+		hash = (hash ^ entry->class) * 0x9E3779B97F4A7C15u;
+		hash = (hash ^ hash >> 31 ^ entry->weight) * 0xD1B54A32D192ED03u;
+	}
+	return hash ^ hash >> 29;
+}
+
+static bool are_alike(const struct entry *entries, const struct limit *one, const struct limit *other)
+{
+	bool is_same = one->capacity == other->capacity && one->count == other->count;
+	for (uint32_t i = 0; is_same && i < one->count; i++)
+		is_same = entries[one->first + i].class == entries[other->first + i].class &&
+			  entries[one->first + i].weight == entries[other->first + i].weight;
+	return is_same;
+}
+
+static int add_hop(struct step_load *load, uint32_t *room, uint32_t limit, uint32_t weight)
+{
+	if (!grow_by_one(&load->hops, room, load->hop_count, sizeof(*load->hops)))
+		return -ENOMEM;
+	load->hops[load->hop_count++] = (struct max_min_hop){ limit, weight };
+	return 0;
+}
+
+/* Each limit once. */
+static int add_limit(struct building *building, const struct limit *limit, uint32_t *room, uint32_t *rooms)
+{
+	struct step_loads *loads = building->loads;
+	int error = 0;
+	if (!grow_by_one(&loads->limits, room, loads->limit_count, sizeof(*loads->limits)))
+		return -ENOMEM;
+	loads->limits[loads->limit_count] = limit->capacity;
+	for (uint32_t i = 0; !error && i < limit->count; i++) {
+		const struct entry *entry = &building->entries[limit->first + i];
+		error = add_hop(&loads->classes[entry->class], &rooms[entry->class], loads->limit_count, entry->weight);
+	}
+	loads->limit_count++;
+	return error;
+}
+
+/* Those of one hash that are not alike have the next numbers. */
+static int find_limits(struct building *building, struct limit *limits, uint32_t *rooms)
+{
+	struct number_map seen = { 0 };
+	uint32_t count = 0, room = 0;
+	int error = 0;
+	for (uint32_t first = 0, end; !error && first < building->entry_count; first = end) {
+		for (end = first;
+			end < building->entry_count && building->entries[end].link == building->entries[first].link;)
+			end++;
+		struct limit *limit = &limits[count];
+		*limit = (struct limit){ capacity_of(building, building->entries[first].link), first, end - first };
+		uint64_t hash = hash_of(building->entries, limit);
+		const uint32_t *known;
+		while ((known = number_map_find(&seen, hash)) && !are_alike(building->entries, &limits[*known], limit))
+			hash++;
+		if (known)
+			continue;
+		uint32_t *made = number_map_make(&seen, hash);
+		if (made)
+			*made = count++;
+		error = made ? add_limit(building, limit, &room, rooms) : -ENOMEM;
+	}
+	number_map_free(&seen);
+	return error;
+}
+
+static int make_limits(struct building *building)
+{
+	struct limit *limits = malloc(((size_t)building->entry_count + 1) * sizeof(*limits));
+	uint32_t *rooms = calloc((size_t)building->loads->class_count + 1, sizeof(*rooms));
+	int error = limits && rooms ? 0 : -ENOMEM;
+	qsort(building->entries, building->entry_count, sizeof(*building->entries), by_link);
+	if (!error)
+		error = find_limits(building, limits, rooms);
+	free(limits);
+	free(rooms);
+	return error;
+}
+
+int step_loads_make(const struct simulation *simulation, const struct step_plan *plan, struct step_loads *loads)
+{
+	struct building building = { .simulation = simulation, .plan = plan, .loads = loads };
+	*loads = (struct step_loads){ .class_count = plan->pp * STEP_CLASSES };
+	loads->classes = calloc(loads->class_count, sizeof(*loads->classes));
+	building.routes = routes_make(&simulation->network);
+	building.bytes = calloc((size_t)link_count(&building) + 1, sizeof(*building.bytes));
+	int error = loads->classes && building.routes && building.bytes ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !error && i < plan->pp; i++)
+		error = load_stage(&building, i);
+	if (!error)
+		error = make_limits(&building);
+	if (!error)
+		error = step_loads_finish(loads);
+	routes_free(building.routes);
+	free(building.bytes);
+	free(building.used);
+	free(building.entries);
+	return error;
+}

@@ -1,0 +1,41 @@
+/* What the communication of each stage loads the network with, by flows (run.mode: flows). All ranks of a stage do the
+ * same at the same time, so the flows of one operation of all of them are a class: they have one rate.
+ *
+ * A class is a stage's communication in one dimension. A link of a network is a limit: links that the same classes load
+ * alike are one. */
+#ifndef STEPS_LOADS_H
+#define STEPS_LOADS_H
+
+#include "net/max_min.h"
+#include "steps/program.h"
+
+/* The dimensions, and messages to the stage before, which take another way than those to the next. */
+enum { STEP_PP_BACK = STEP_DIMENSIONS, STEP_CLASSES };
+
+/* Of the rate at which a rank of the class sends. hop_count 0: its communication is too little to share. */
+struct step_load {
+	struct max_min_hop *hops; /* by limit */
+	uint32_t hop_count;
+	uint32_t component; /* classes of different components have no limit in common */
+	uint64_t alone;     /* its rate if nothing else is under way */
+};
+
+struct step_loads {
+	struct step_load *classes; /* by stage * STEP_CLASSES + class */
+	uint32_t class_count;
+	uint64_t *limits; /* payload bytes a second */
+	uint32_t limit_count;
+};
+
+static inline uint32_t step_class_of(
+	const struct step_plan *plan, uint32_t stage, const struct step_operation *operation)
+{
+	const bool is_back = operation->dimension == STEP_PP && operation->peer != (stage + 1) % plan->pp;
+	return stage * STEP_CLASSES + (is_back ? (uint32_t)STEP_PP_BACK : operation->dimension);
+}
+
+/* Finds components and `alone`, when classes and limits are filled in. -ENOMEM. */
+int step_loads_finish(struct step_loads *loads);
+void step_loads_free(struct step_loads *loads);
+
+#endif

@@ -1,0 +1,21 @@
+/* Communication that is under way, by flows: operations share the limits of the network (loads.h) max-min fairly. Each
+ * has a slot, the caller's number for it. */
+#ifndef STEPS_SHARES_H
+#define STEPS_SHARES_H
+
+#include "steps/loads.h"
+
+struct shares;
+
+/* loads: borrowed. NULL: no memory. */
+struct shares *shares_open(const struct step_loads *loads, uint32_t slots);
+void shares_close(struct shares *shares);
+/* bytes: that each rank of the class sends. */
+void shares_begin(struct shares *shares, uint32_t slot, uint32_t class, double bytes, vb_time now);
+/* Rates, after all that begins or ends in this moment. -ENOMEM. */
+int shares_settle(struct shares *shares, vb_time now);
+/* When the next slot has sent all; false: nothing is under way. */
+bool shares_next(const struct shares *shares, vb_time *at, uint32_t *slot);
+void shares_end(struct shares *shares, uint32_t slot);
+
+#endif
