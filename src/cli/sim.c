@@ -49,6 +49,8 @@ const char vb_sim_help[] =
 	"                    whose traffic, and which senders it stopped in the end\n"
 	"  --csv FILE        a line for each flow, message or operation; of --collective for each row\n"
 	"  --no-alone        of several jobs do not run each by itself, too\n"
+	"  --no-check        do not run a piece of a step by packets, too (run.mode: flows, formula)\n"
+	"  --exact-check N%  in that piece each message has this part of its bytes\n"
 	"  --dry-run         only say what would be run, and how much memory and time it would take\n"
 	"  --pcap FILE       a pcapng capture for Wireshark of the scenario's capture.links,\n"
 	"  --capture LINK    or of these: \"endpoint 3 up\", \"endpoint 3 down\", \"switch 2\n"
@@ -85,6 +87,8 @@ enum {
 	OPTION_TRACE,
 	OPTION_DRY_RUN,
 	OPTION_NO_ALONE,
+	OPTION_NO_CHECK,
+	OPTION_EXACT_CHECK,
 	OPTION_GPUS,
 	OPTION_MODELS,
 	OPTION_COLLECTIVES,
@@ -114,6 +118,8 @@ static const struct option long_options[] = {
 	{ "trace", required_argument, NULL, OPTION_TRACE },
 	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
 	{ "no-alone", no_argument, NULL, OPTION_NO_ALONE },
+	{ "no-check", no_argument, NULL, OPTION_NO_CHECK },
+	{ "exact-check", required_argument, NULL, OPTION_EXACT_CHECK },
 	{ "gpus", no_argument, NULL, OPTION_GPUS },
 	{ "models", no_argument, NULL, OPTION_MODELS },
 	{ "collectives", no_argument, NULL, OPTION_COLLECTIVES },
@@ -195,6 +201,12 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 		return VB_EXIT_OK;
 	case OPTION_NO_ALONE:
 		options->skips_alone = true;
+		return VB_EXIT_OK;
+	case OPTION_NO_CHECK:
+		options->skips_check = true;
+		return VB_EXIT_OK;
+	case OPTION_EXACT_CHECK:
+		options->exact_check = optarg;
 		return VB_EXIT_OK;
 	case OPTION_GPUS:
 		parsed->list = sim_print_gpus;

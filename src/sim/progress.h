@@ -12,6 +12,7 @@ struct progress {
 	double told_s;    /* the time of the last line, from the beginning */
 	bool is_terminal, has_line;
 	const char *unit;    /* what is counted: "flow" */
+	const char *of;      /* "the check: "; NULL: the run itself */
 	uint32_t runs_alone; /* of these the number under way: several jobs, each run alone; 0: they run together */
 	vb_time limit;       /* of virtual time; 0: none */
 	uint64_t packets;    /* of data, if none is sent twice */

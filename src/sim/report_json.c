@@ -243,7 +243,7 @@ static void put_step(struct object *object, const struct simulation *simulation)
 		return;
 	field(object, "steps");
 	fputc('[', object->out);
-	step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps);
+	step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps, NULL);
 	fputc(']', object->out);
 }
 

@@ -159,6 +159,17 @@ static void on_packet(void *user, const struct fabric_capture *seen)
 	capture_packet(session->capture, seen);
 }
 
+void session_watch(struct session *session, const struct sim_options *options, const char *unit)
+{
+	session->progress = (struct progress){ .every_s = options->progress_s,
+		.is_terminal = options->is_terminal,
+		.unit = unit,
+		.limit = session->scenario->limit };
+	session->simulation.config.on_progress = on_progress;
+	session->simulation.config.user = session;
+	progress_start(&session->progress);
+}
+
 int session_run(struct session *session, const struct sim_options *options)
 {
 	struct fabric_config *config = &session->simulation.config;
@@ -166,24 +177,18 @@ int session_run(struct session *session, const struct sim_options *options)
 
 	if (session->simulation.step_count && !session->simulation.has_graph)
 		return fail("workload", -EINVAL, "a step of training has no packets to tell of");
-	session->progress = (struct progress){ .every_s = options->progress_s,
-		.is_terminal = options->is_terminal,
-		.unit = report_unit(&session->simulation),
-		.limit = session->scenario->limit,
-		.packets = (uint64_t)traffic_of(&session->simulation).packets };
+	session_watch(session, options, report_unit(&session->simulation));
+	session->progress.packets = (uint64_t)traffic_of(&session->simulation).packets;
 	config->tells_messages = options->csv != NULL || options->explains_job;
 	session->simulation.explains_job = options->explains_job;
 	/* A table of runs has no column for it. */
 	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
-	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
 	config->tells_series = options->trace != NULL || options->explains_job;
 	config->tells_pauses = options->explains_pfc || options->explains_job;
-	config->user = session;
 	if (session->simulation.estimate.cpu_s > LONG_S)
 		fprintf(stderr, "verbena sim: %s\n", estimate_text(&session->simulation.estimate, said, sizeof(said)));
-	progress_start(&session->progress);
 	int rc = simulation_run(&session->simulation, why, sizeof(why));
 	progress_end(&session->progress);
 	if (!rc)

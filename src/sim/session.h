@@ -26,6 +26,8 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	const struct sim_setting *settings, unsigned count);
 void session_warn(const struct session *session); /* of what was found when it was opened */
 int session_run(struct session *session, const struct sim_options *options);
+/* Tells of the progress of what runs next, and lets an interrupt end it; to be ended by progress_end. */
+void session_watch(struct session *session, const struct sim_options *options, const char *unit);
 int session_status(const struct session *session);
 void session_close(struct session *session);
 

@@ -172,7 +172,7 @@ static int load_groups(
 	struct building *building, const struct step_operation *operation, uint32_t stage, struct rank_groups *groups)
 {
 	struct collective whole = { .kind = operation->collective,
-		.algorithm = program_algorithm(operation),
+		.algorithm = operation->algorithm,
 		.ranks = groups->size,
 		.gpus = groups->gpus,
 		.bytes = operation->bytes };

@@ -2,6 +2,7 @@
 #include "sim/step_report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include "os/json.h"
 #include "sim/value.h"
@@ -139,6 +140,66 @@ void step_report_times(FILE *out, const struct step *step, const char *how, uint
 	put_bound(out, step);
 }
 
+/* ---- The check --------------------------------------------------------------------------------------------------- */
+
+static double step_error(const struct step_check *check)
+{
+	return (double)check->ours.step / (double)check->packets.step - 1;
+}
+
+static bool has_phase(const struct step_check *check, unsigned number)
+{
+	return sum_of(check->packets.took, number) > 0;
+}
+
+/* Of all of its communication, hidden or not. */
+static double phase_error(const struct step_check *check, unsigned number)
+{
+	return sum_of(check->ours.took, number) / sum_of(check->packets.took, number) - 1;
+}
+
+/* -1: nothing is sent. */
+static int worst_phase(const struct step_check *check)
+{
+	int worst = -1;
+
+	for (unsigned i = 0; i < TOLD; i++)
+		if (has_phase(check, i) &&
+			(worst < 0 || fabs(phase_error(check, i)) > fabs(phase_error(check, (unsigned)worst))))
+			worst = (int)i;
+	return worst;
+}
+
+static void put_unseen(FILE *out, const struct step_check *check)
+{
+	if (check->drops || check->pauses || check->resent)
+		fprintf(out,
+			"  packets meet what this mode does not see: %" PRIu64 " dropped, %" PRIu64
+			" sent again, %" PRIu64 " pauses\n",
+			check->drops, check->resent, check->pauses);
+}
+
+void step_report_check(FILE *out, const struct step_check *check)
+{
+	char hops[32];
+
+	if (!check->is_made) {
+		fprintf(out, "error   not known: %s\n", check->why_not);
+		return;
+	}
+	fprintf(out, "error   %+.2f%% of the step", 100 * step_error(check));
+	for (unsigned i = 0; i < TOLD; i++)
+		if (has_phase(check, i))
+			fprintf(out, ", %+.2f%% of %s", 100 * phase_error(check, i), told[i].name);
+	fprintf(out,
+		"\n  in a piece that ran by packets, too: %" PRIu32 " layer%s, %" PRIu32
+		" micro-batch%s, %.3g%% of each message's bytes, %s packet-hops\n",
+		check->layers, check->layers == 1 ? "" : "s", check->micro_batches,
+		check->micro_batches == 1 ? "" : "es", 100 * check->bytes_part,
+		value_count_text((double)check->packet_hops, hops, sizeof(hops)));
+	put_unseen(out, check);
+}
+
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void put_by_dimension(FILE *out, const char *name, const double values[STEP_DIMENSIONS])
@@ -149,7 +210,29 @@ static void put_by_dimension(FILE *out, const char *name, const double values[ST
 	fputc('}', out);
 }
 
-static void put_times(FILE *out, const struct step *step, const char *mode, uint32_t steps)
+static void put_error(FILE *out, const struct step_check *check)
+{
+	const int worst = worst_phase(check);
+
+	if (!check->is_made) {
+		fprintf(out, ", \"error\": null, \"unchecked_because\": ");
+		vb_json_string(out, check->why_not);
+		return;
+	}
+	fprintf(out, ", \"error\": {\"step\": %.6f", step_error(check));
+	if (worst >= 0)
+		fprintf(out, ", \"worst_phase\": {\"name\": \"%s\", \"error\": %.6f}", told[worst].name,
+			phase_error(check, (unsigned)worst));
+	fprintf(out,
+		"}, \"check\": {\"layers\": %" PRIu32 ", \"micro_batches\": %" PRIu32
+		", \"bytes_part\": %.6g, \"packet_hops\": %" PRIu64 ", \"cpu_s\": %.3f, \"drops\": %" PRIu64
+		", \"pauses\": %" PRIu64 ", \"resent_packets\": %" PRIu64 "}",
+		check->layers, check->micro_batches, check->bytes_part, check->packet_hops, check->cpu_s, check->drops,
+		check->pauses, check->resent);
+}
+
+static void put_times(
+	FILE *out, const struct step *step, const char *mode, uint32_t steps, const struct step_check *check)
 {
 	const struct step_times *times = &step->times;
 
@@ -162,12 +245,15 @@ static void put_times(FILE *out, const struct step *step, const char *mode, uint
 		tokens_a_second(step), mfu_of(step), idle_share(times), step->bound);
 	if (strcmp(mode, "packets") == 0) /* by which other modes are judged */
 		fprintf(out, ", \"error\": {\"step\": 0}");
+	else if (check)
+		put_error(out, check);
 	if (steps)
 		fprintf(out, ", \"training_steps\": %" PRIu32 ", \"training_s\": %.6g, \"gpu_hours_idle\": %.6g", steps,
 			(double)times->step / VB_S * steps, gpu_hours_idle(step, steps));
 }
 
-void step_report_json(FILE *out, const struct step *step, const char *mode, uint32_t steps)
+void step_report_json(
+	FILE *out, const struct step *step, const char *mode, uint32_t steps, const struct step_check *check)
 {
 	const struct step_plan *plan = &step->plan;
 
@@ -186,6 +272,6 @@ void step_report_json(FILE *out, const struct step *step, const char *mode, uint
 		", \"bubble_share\": %.6g",
 		plan->batch, plan->sequence, plan_micro_batches(plan), plan_work(plan), step->memory.state,
 		step->memory.activations, step->memory.ends, step->memory.sum, plan_bubble(plan));
-	put_times(out, step, mode, steps);
+	put_times(out, step, mode, steps, check);
 	fputc('}', out);
 }

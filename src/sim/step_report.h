@@ -4,12 +4,15 @@
 
 #include <stdio.h>
 #include "sim/step.h"
+#include "sim/step_check.h"
 
 /* Before it runs: model, plan, memory, work, and what a rank sends. */
 void step_report_plan(FILE *out, const struct step *step);
 /* After its run, which `how` says; steps 0: of no training. */
 void step_report_times(FILE *out, const struct step *step, const char *how, uint32_t steps);
-/* An object; mode: in which it was run. */
-void step_report_json(FILE *out, const struct step *step, const char *mode, uint32_t steps);
+void step_report_check(FILE *out, const struct step_check *check);
+/* An object; mode: in which it was run. check: NULL if there was none. */
+void step_report_json(
+	FILE *out, const struct step *step, const char *mode, uint32_t steps, const struct step_check *check);
 
 #endif

@@ -7,7 +7,9 @@
 #include <string.h>
 #include "os/json.h"
 #include "sim/report.h"
+#include "sim/step_check.h"
 #include "sim/step_report.h"
+#include "sim/value.h"
 
 static int refuse(const struct sim_options *options, uint32_t workload, int error, const char *why)
 {
@@ -101,28 +103,66 @@ static int run_steps(const struct session *session, const struct sim_options *op
 	return status;
 }
 
-static void put_steps(const struct session *session, const struct sim_options *options, const struct step *steps)
+static void put_step(const struct session *session, const struct sim_options *options, const struct step *step,
+	const struct step_check *check)
 {
+	const uint32_t of_training = session->scenario->workloads[step->workload].step.steps;
+
+	if (options->is_json) {
+		fputs(step->workload ? ",\n  " : "\n  ", stdout);
+		step_report_json(stdout, step, step->network.loads ? "flows" : "formula", of_training, check);
+	} else {
+		put_text(step, of_training, options->is_dry);
+	}
+}
+
+static int run_check(
+	struct session *session, const struct sim_options *options, const struct step *step, struct step_check *check)
+{
+	char why[400] = "";
+	double part = 0;
+
+	if (options->exact_check && (!value_real(options->exact_check, &part) || part <= 0 || part > 1)) {
+		fprintf(stderr, "verbena sim: --exact-check takes a part of the bytes, as 10%%\n");
+		return SIM_EXIT_USAGE;
+	}
+	session_watch(session, options, "operation");
+	session->progress.of = "the check: ";
+	int rc = step_check_run(&session->simulation, step, part, check, why, sizeof(why));
+	progress_end(&session->progress);
+	return rc ? refuse(options, step->workload, rc, why) : SIM_EXIT_OK;
+}
+
+/* Steps have run before anything is told; then each is checked, which takes longer. */
+static int tell_steps(struct session *session, const struct sim_options *options, const struct step *steps)
+{
+	const bool is_checked = !options->is_dry && !options->skips_check;
 	uint64_t hash = 0xcbf29ce484222325u;
 	vb_time longest = 0;
+	int status = SIM_EXIT_OK;
 
 	put_head(session, options->is_json);
-	for (uint32_t i = 0; i < session->scenario->workload_count; i++) {
-		const uint32_t of_training = session->scenario->workloads[i].step.steps;
-		if (options->is_json) {
-			fputs(i ? ",\n  " : "\n  ", stdout);
-			step_report_json(stdout, &steps[i], steps[i].network.loads ? "flows" : "formula", of_training);
-		} else {
-			put_text(&steps[i], of_training, options->is_dry);
-		}
+	for (uint32_t i = 0; !status && i < session->scenario->workload_count; i++) {
+		struct step_check check = { 0 };
+		if (!options->is_json)
+			put_step(session, options, &steps[i], NULL);
+		fflush(stdout);
+		if (is_checked)
+			status = run_check(session, options, &steps[i], &check);
+		if (status)
+			return status;
+		if (options->is_json)
+			put_step(session, options, &steps[i], is_checked ? &check : NULL);
+		else if (is_checked)
+			step_report_check(stdout, &check);
 		hash = mix(hash, &steps[i]);
 		longest = steps[i].times.step > longest ? steps[i].times.step : longest;
 	}
 	put_end(options, hash, longest);
+	return SIM_EXIT_OK;
 }
 
-/* Nothing is told before all have run. */
-int step_run_all(const struct session *session, const struct sim_options *options)
+int step_run_all(struct session *session, const struct sim_options *options)
 {
 	struct step *steps = calloc(session->scenario->workload_count, sizeof(*steps));
 	int status = check_options(options);
@@ -132,7 +172,7 @@ int step_run_all(const struct session *session, const struct sim_options *option
 	if (!status)
 		status = run_steps(session, options, steps);
 	if (!status)
-		put_steps(session, options, steps);
+		status = tell_steps(session, options, steps);
 	for (uint32_t i = 0; steps && i < session->scenario->workload_count; i++)
 		step_close(&steps[i]);
 	free(steps);

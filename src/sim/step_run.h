@@ -4,8 +4,8 @@
 
 #include "sim/session.h"
 
-/* By formula, or nothing but the plans of a dry run. An exit status. */
-int step_run_all(const struct session *session, const struct sim_options *options);
+/* By flows or by formula, each with its check by packets; or nothing but the plans of a dry run. An exit status. */
+int step_run_all(struct session *session, const struct sim_options *options);
 /* After a run by packets: what the step went to, behind what is told of every run. -ENOMEM. */
 int step_tell_run(const struct simulation *simulation);
 

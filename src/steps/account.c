@@ -62,10 +62,22 @@ static double sent(const struct step_plan *plan, const struct step_operation *op
 	if (operation->kind != STEP_COLLECTIVE)
 		return 0;
 	const struct collective of = { .kind = operation->collective,
-		.algorithm = program_algorithm(operation),
+		.algorithm = operation->algorithm,
 		.ranks = program_members(plan, operation->dimension),
 		.bytes = operation->bytes };
 	return collective_law(&of).bytes;
+}
+
+static double took(const struct step_rank *rank, uint32_t number)
+{
+	switch ((enum step_kind)rank->program->operations[number].kind) {
+	case STEP_COLLECTIVE:
+		return (double)(rank->end[number] - rank->begin[number]);
+	case STEP_RECEIVE:
+		return (double)(rank->end[number] - rank->left[number]);
+	default:
+		return 0;
+	}
 }
 
 int account_add(const struct step_plan *plan, const struct step_rank *rank, struct step_times *times)
@@ -85,6 +97,7 @@ int account_add(const struct step_plan *plan, const struct step_rank *rank, stru
 		accounting.before[i] = last[operation->stream];
 		last[operation->stream] = i;
 		times->bytes[operation->dimension] += sent(plan, operation);
+		times->took[operation->dimension] += took(rank, i);
 		if (ended_last == STEP_NONE || rank->end[i] > rank->end[ended_last])
 			ended_last = i;
 		if (operation->kind != STEP_COMPUTE)
@@ -106,5 +119,6 @@ void account_mean(struct step_times *times, uint32_t ranks)
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++) {
 		times->exposed[i] /= ranks;
 		times->bytes[i] /= ranks;
+		times->took[i] /= ranks;
 	}
 }

@@ -11,6 +11,7 @@ struct step_times {
 	double compute, bubble;
 	double exposed[STEP_DIMENSIONS];
 	double bytes[STEP_DIMENSIONS]; /* that a rank sends */
+	double took[STEP_DIMENSIONS];  /* its communication, hidden or not; of messages, from when they were sent */
 };
 
 /* A rank's run, by operation of its program; borrowed. */

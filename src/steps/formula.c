@@ -55,7 +55,7 @@ static const struct formula_way *way_of(const struct going *going, const struct 
 static struct collective_law law_of(const struct going *going, const struct step_operation *operation)
 {
 	const struct collective of = { .kind = operation->collective,
-		.algorithm = program_algorithm(operation),
+		.algorithm = operation->algorithm,
 		.ranks = program_members(going->plan, operation->dimension),
 		.bytes = operation->bytes };
 	return collective_law(&of);

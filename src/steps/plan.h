@@ -29,6 +29,7 @@ struct step_plan {
 	bool overlaps_gradients;  /* with the backward passes of the last micro-batch */
 	bool overlaps_parameters; /* ZeRO-1: their gathering, with the forward passes of the first micro-batch */
 	bool counts_whole_square; /* attention's work: of the whole square instead of its causal half */
+	double bytes_part;        /* of each message, what is sent: a piece's (piece.h); 0: all */
 	double tflops, mfu;       /* a GPU's peak of bf16, and which part of it its kernels reach, above 0 */
 };
 

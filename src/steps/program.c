@@ -6,7 +6,7 @@
 #include "base/invariant.h"
 #include "net/grow.h"
 
-#define TREE_BYTES (1u << 20) /* an allreduce of less goes by trees */
+#define TREE_BYTES (1u << 20) /* an allreduce of less goes by trees, as in NCCL */
 
 struct building {
 	const struct step_plan *plan;
@@ -20,12 +20,6 @@ struct building {
 uint32_t program_tags(const struct step_plan *plan)
 {
 	return 2 * plan_micro_batches(plan) * plan_parts(plan);
-}
-
-const char *program_algorithm(const struct step_operation *operation)
-{
-	const bool is_allreduce = operation->kind == STEP_COLLECTIVE && strcmp(operation->collective, "allreduce") == 0;
-	return is_allreduce && operation->bytes < TREE_BYTES ? "double-tree" : NULL;
 }
 
 uint32_t program_members(const struct step_plan *plan, enum step_dimension dimension)
@@ -79,6 +73,8 @@ static uint32_t add(struct building *building, struct step_operation operation)
 		building->is_out_of_memory = true;
 		return STEP_NONE;
 	}
+	if (operation.kind != STEP_COMPUTE && building->plan->bytes_part > 0)
+		operation.bytes = (uint64_t)((double)operation.bytes * building->plan->bytes_part) + 1;
 	program->operations[program->count] = operation;
 	return program->count++;
 }
@@ -122,6 +118,7 @@ static struct step_operation collective(
 		.stream = (uint8_t)stream,
 		.dimension = (uint8_t)dimension,
 		.collective = kind,
+		.algorithm = bytes < TREE_BYTES && strcmp(kind, "allreduce") == 0 ? "double-tree" : NULL,
 		.bytes = (uint64_t)(bytes + 0.5) };
 }
 

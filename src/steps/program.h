@@ -37,7 +37,7 @@ enum step_dimension {
 
 struct step_operation {
 	uint8_t kind, stream, dimension;
-	const char *collective; /* a kind of net/collectives.h */
+	const char *collective, *algorithm; /* of net/collectives.h; algorithm NULL: the kind's first */
 	union {
 		vb_time time;   /* STEP_COMPUTE */
 		uint64_t bytes; /* others; a collective's as struct collective counts them */
@@ -54,8 +54,6 @@ struct step_program {
 /* Of a plan that passed plan_check; 0 or -ENOMEM. */
 int program_make(const struct step_plan *plan, uint32_t stage, struct step_program *program);
 void program_free(struct step_program *program);
-/* Of its collective: small allreduces go by trees, as in NCCL. NULL: its kind's first. */
-const char *program_algorithm(const struct step_operation *operation);
 /* Tags are below this. */
 uint32_t program_tags(const struct step_plan *plan);
 /* Places of a stage that a rank at `place` communicates with, itself among them; of TP, CP, EP, DP and EXPERTS_DP. */

@@ -125,7 +125,7 @@ static int fill(struct building *building, const struct step_operation *from, ui
 		to->kind = GRAPH_COLLECTIVE;
 		to->bytes = from->bytes;
 		int error = graph_find_collective(
-			&building->file->graph, from->collective, program_algorithm(from), &to->collective);
+			&building->file->graph, from->collective, from->algorithm, &to->collective);
 		return error ? error
 			     : find_group(building, (enum step_dimension)from->dimension, place, stage, &to->group);
 	}

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """sim_steps_test BUILD ROOT: steps of training by flows, beside packets and the formula."""
 
+import json
 import pathlib
+import signal
+import subprocess
 import sys
 import unittest
 
@@ -45,6 +48,40 @@ class Steps(SimCase):
         by = {mode: self.step(example, mode) for mode in ("flows", "formula")}
         self.assertAlmostEqual(by["flows"]["time_ps"] / by["formula"]["time_ps"], 1, delta=1e-4)
         self.assertIn("by flows: links are shared max-min fairly", self.sim(example, "--set", "run.mode=flows").stdout)
+
+    def test_check__tells_the_error_beside_packets(self):
+        narrow = self.scenario(NARROW)
+        told = self.json(narrow, "--set", "run.mode=flows", is_checked=True)["steps"][0]
+        error, check = told["error"], told["check"]
+        self.assertLess(abs(error["step"]), 0.01)
+        self.assertEqual((error["worst_phase"]["name"], check["layers"], check["micro_batches"], check["bytes_part"]), ("dp", 1, 1, 1))
+        # The formula sees no contention: nearly half of the time is missing.
+        spread = ("--set", "run.mode=formula", "--set", "hosts.placement=spread")
+        error = self.json(narrow, *spread, is_checked=True)["steps"][0]["error"]
+        self.assertLess(error["worst_phase"]["error"], -0.4)
+        self.assertRegex(self.sim(narrow, *spread, is_checked=True).stdout, r"\nerror   -4\d\.\d+% of the step, -4\d\.\d+% of dp\n")
+
+    def test_check__takes_a_part_of_the_bytes(self):
+        narrow = self.scenario(NARROW)
+        hops = [self.json(narrow, "--set", "run.mode=flows", "--exact-check", part, is_checked=True)["steps"][0]["check"]["packet_hops"]
+                for part in ("10%", "50%")]
+        self.assertAlmostEqual(hops[1] / hops[0], 5, delta=0.2)
+        for wrong in ("0", "101%", "many"):
+            self.assertIn("--exact-check takes a part", self.sim(narrow, "--set", "run.mode=flows", "--exact-check", wrong,
+                                                                 status=2, is_checked=True).stderr)
+
+    def test_check__that_is_interrupted_leaves_the_result(self):
+        """It is not asked for one that never ends: the step's result is there, and says that its error is not known."""
+        large = self.root / "examples/llama3-70b-1024.yaml"
+        command = [self.build / "src/cli/verbena", "sim", large, "--set", "run.mode=flows", "--progress", "--json"]
+        with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+            self.addCleanup(started.kill)
+            line = started.stderr.readline()
+            while line and not line.startswith("the check: "):
+                line = started.stderr.readline()
+            started.send_signal(signal.SIGINT)
+            told = json.loads(started.communicate(timeout=60)[0])["steps"][0]
+        self.assertEqual((told["error"], told["unchecked_because"]), (None, "it was interrupted"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,138 @@
+/* See step_check.h. */
+#include "sim/step_check.h"
+
+#include <errno.h>
+#include <string.h>
+#include "sim/estimate.h"
+#include "sim/memory_limit.h"
+#include "steps/piece.h"
+
+enum { TRIES = 4 };
+
+/* The simulation, with the piece as its job. */
+struct run {
+	struct simulation with; /* what is not of the job is borrowed */
+	struct step_plan plan;
+	struct job *job;
+};
+
+static void close_run(struct run *run)
+{
+	if (run->with.has_graph)
+		graph_job_close(&run->with.graph_job);
+	run->with.has_graph = false;
+	job_file_free(&run->with.job_file);
+}
+
+static int open_run(const struct simulation *simulation, const struct step *step, struct run *run,
+	const struct step_check *check, char *why, size_t size)
+{
+	static const struct flow_list no_flows;
+
+	*run = (struct run){ .with = *simulation, .plan = piece_of(&step->plan, check->bytes_part) };
+	run->with.job_file = (struct job_file){ 0 };
+	int rc = step_graph_make(&run->plan, &run->with.job_file, why, (unsigned)size);
+	if (!rc)
+		rc = graph_job_open(&run->with.graph_job, &run->with.job_file.graph, &simulation->hosts);
+	if (rc)
+		return rc;
+	run->with.has_graph = true;
+	run->job = &run->with.graph_job.job;
+	run->with.config.flows = &no_flows;
+	run->with.config.jobs = &run->job;
+	run->with.config.job_count = 1;
+	run->with.config.captured_count = 0;
+	return 0;
+}
+
+/* As many bytes as the limit allows: a message has at least one packet, so fewer bytes may be no fewer packets. */
+static int open_largest(const struct simulation *simulation, const struct step *step, struct run *run,
+	struct step_check *check, char *why, size_t size)
+{
+	struct estimate estimate = { 0 };
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		int rc = open_run(simulation, step, run, check, why, size);
+		if (rc)
+			return rc;
+		estimate_run(&run->with, &estimate);
+		if (estimate.packet_hops <= STEP_CHECK_HOPS)
+			return 0;
+		close_run(run);
+		check->bytes_part *= 0.99 * STEP_CHECK_HOPS / estimate.packet_hops;
+	}
+	snprintf(check->why_not, sizeof(check->why_not),
+		"the messages of one layer and micro-batch a stage alone are %.2g packet-hops by packets",
+		estimate.packet_hops);
+	return 0;
+}
+
+/* ---- Both ways --------------------------------------------------------------------------------------------------- */
+
+static int run_fast(const struct step *step, const struct run *run, struct step_check *check)
+{
+	int rc = formula_run(&run->plan, &step->network, &check->ours);
+
+	if (!rc)
+		rc = step_graph_account(&run->plan, &run->with.graph_job, &check->packets);
+	check->is_made = !rc;
+	return rc;
+}
+
+static int run_packets(const struct step *step, const struct run *run, struct step_check *check, char *why, size_t size)
+{
+	struct fabric_result result = { 0 };
+	int rc = fabric_run(&run->with.config, &result, why, (unsigned)size);
+
+	if (rc == -EINVAL)
+		snprintf(check->why_not, sizeof(check->why_not), "by packets it cannot run: %s", why);
+	if (rc)
+		return rc == -EINVAL ? 0 : rc;
+	check->packet_hops = result.packet_hops;
+	check->cpu_s = result.cpu_s + result.setup_cpu_s;
+	check->drops = result.drops + result.lost;
+	check->pauses = result.pauses;
+	check->resent = result.resent_packets;
+	if (result.end == FABRIC_STOPPED)
+		snprintf(check->why_not, sizeof(check->why_not), "it was interrupted");
+	else if (result.end != FABRIC_DONE || result.flows_failed)
+		snprintf(check->why_not, sizeof(check->why_not), "by packets the piece does not come to its end");
+	else
+		rc = run_fast(step, run, check);
+	fabric_result_free(&result);
+	return rc;
+}
+
+static int check_memory(const struct step *step, struct step_check *check)
+{
+	const struct step_plan piece = piece_of(&step->plan, check->bytes_part);
+	uint64_t operations, bytes;
+	int rc = step_graph_size(&piece, &operations, &bytes);
+
+	check->layers = piece.model.layers;
+	check->micro_batches = plan_micro_batches(&piece);
+	if (!rc && bytes > memory_limit(""))
+		snprintf(check->why_not, sizeof(check->why_not),
+			"the piece needs %.1f GB of memory by packets, for %.3g M operations", (double)bytes / 1e9,
+			(double)operations / 1e6);
+	return rc;
+}
+
+int step_check_run(const struct simulation *simulation, const struct step *step, double bytes_part,
+	struct step_check *check, char *why, size_t size)
+{
+	struct run run = { 0 };
+
+	*check = (struct step_check){ .bytes_part = bytes_part > 0 ? bytes_part : 1 };
+	int rc = check_memory(step, check);
+	if (rc || *check->why_not)
+		return rc;
+	if (bytes_part > 0)
+		rc = open_run(simulation, step, &run, check, why, size);
+	else
+		rc = open_largest(simulation, step, &run, check, why, size);
+	if (!rc && !*check->why_not)
+		rc = run_packets(step, &run, check, why, size);
+	close_run(&run);
+	return rc;
+}
