@@ -3,10 +3,11 @@
 pause, with one GPU a host, runs twice by turns: as a collective, and as a list of flows that wait for each other (htsim's .cm,
 with a trigger for each message). Both move the same packets, and the ratio of their CPU times says what the collective costs.
 The ratio grows with the size, because what a list's flow costs beyond its packets weighs less then. Beside them an all-to-all of
-as many ranks says how much memory it takes. Each figure is the median of the rounds. A figure that misses what is wanted of it is
+as many ranks says how much memory it takes. Steps of training run by flows, one with its check by packets, and one by packets.
+Each figure is the median of the rounds. A figure that misses what is wanted of it is
 named at the end, and makes the exit status 1.
 
-    make bench-jobs                                       # 16 MB of 1,024 hosts, about three minutes
+    make bench-jobs                                       # 16 MB of 1,024 hosts, and steps: about ten minutes
     make bench-jobs ARGS="--bytes 256MB --rounds 1"       # longer: some ten minutes
     make bench-jobs ARGS="--only ring --hosts 128 --bytes 2MB"
 """
@@ -32,7 +33,16 @@ UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "Mi
 A_PAIR = 65536  # bytes that a rank of the all-to-all sends to each other one
 SAME = ("data_packets", "payload_bytes", "flows_done")
 ACKS_APART = 0.01  # share of packet-hops: an ack that waits for the wire may answer for a later packet, too
-ROWS = ("ring", "alltoall")
+ROWS = ("ring", "alltoall", "steps")
+STEPS = {  # example: further words, and what is wanted: seconds of CPU time, MB
+    "llama3-70b-1024": (["--no-check"], {"cpu": 30}),
+    "llama3-405b-16384": (["--no-check"], {"cpu": 300, "memory": 2000}),
+    "deepseek-v3-2048": (["--no-check"], {"cpu": 300}),
+    "gpt13b-128": ([], {"cpu": 600}),
+}
+CHECKED = "llama3-70b-1024"
+CHECK_CPU = 1200
+STEP_ERROR, PHASE_ERROR = 0.03, 0.05
 
 
 class Failure(Exception):
@@ -134,6 +144,41 @@ def run_alltoall(figures, options):
             at_most=400)
 
 
+# ---- Steps of training ------------------------------------------------------------------------------------------------
+
+
+def run_step(options, example, words):
+    """(result, seconds of CPU time, MB), of a process of its own."""
+    command = [f"{options.build}/verbena", "sim", str(ROOT / f"examples/{example}.yaml"), "--json", "--no-progress", *words]
+    print(f"  {example} {' '.join(words)}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, text=True, stdout=output)
+        _, status, used = os.wait4(process.pid, 0)
+        if status:
+            raise Failure(f"{' '.join(command)}: exit status {os.waitstatus_to_exitcode(status)}")
+        output.seek(0)
+        return json.load(output), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
+
+
+def run_steps(figures, options):
+    for example, (words, wanted) in STEPS.items():
+        result, cpu, memory = run_step(options, example, words)
+        step = result["steps"][0]
+        title = f"{example}, by {step['mode']}"
+        figures.add(f"{example}/cpu", cpu, f"{title}: CPU time", "s", at_most=wanted["cpu"])
+        figures.add(f"{example}/memory", memory, f"{title}: memory", "MB", at_most=wanted.get("memory"))
+        figures.add(f"{example}/step", step["step"]["time_ps"] / 1e9, f"{title}: the step", "ms")
+    result, cpu, _ = run_step(options, CHECKED, [])
+    error = result["steps"][0]["error"]
+    figures.add("check/cpu", cpu, f"{CHECKED} with its check: CPU time", "s", at_most=CHECK_CPU)
+    figures.add("check/step", abs(error["step"]), f"{CHECKED}: error of the step", "", at_most=STEP_ERROR)
+    figures.add("check/phase", abs(error["worst_phase"]["error"]), f"{CHECKED}: error of {error['worst_phase']['name']}", "",
+                at_most=PHASE_ERROR)
+
+
+# ---- All --------------------------------------------------------------------------------------------------------------
+
+
 def run_rounds(figures, options):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ring.cm"
@@ -146,6 +191,8 @@ def run_rounds(figures, options):
                 run_ring(figures, options, path, number % 2 == 0)
             if "alltoall" in options.only and number == 0:
                 run_alltoall(figures, options)  # once: memory is the same each time
+            if "steps" in options.only and number == 0:
+                run_steps(figures, options)
 
 
 def read_options():
@@ -154,7 +201,7 @@ def read_options():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--hosts", type=int, default=1024, help="of the ring, and of the all-to-all")
     parser.add_argument("--bytes", type=size_of, default=size_of("16MB"), help="of the allreduce, as 256MB (default 16MB)")
-    parser.add_argument("--only", metavar="ROW", action="append", choices=ROWS, help="ring or alltoall")
+    parser.add_argument("--only", metavar="ROW", action="append", choices=ROWS, help="ring, alltoall or steps")
     parser.add_argument("--json", metavar="FILE", help="also write all values to FILE")
     options = parser.parse_args()
     options.only = options.only or ROWS

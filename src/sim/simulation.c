@@ -243,6 +243,11 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "workload: nothing else runs beside steps of training");
 		rc = -EINVAL;
 	}
+	if (!rc && simulation->step_count && simulation->scenario->mode != MODE_PACKETS &&
+		simulation->scenario->fault_count) {
+		snprintf(why, size, "network.faults: only packets meet them: run.mode: packets");
+		rc = -EINVAL;
+	}
 	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
 		return add_step(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {

@@ -61,6 +61,13 @@ class Steps(SimCase):
         self.assertLess(error["worst_phase"]["error"], -0.4)
         self.assertRegex(self.sim(narrow, *spread, is_checked=True).stdout, r"\nerror   -4\d\.\d+% of the step, -4\d\.\d+% of dp\n")
 
+    def test_faults__are_refused_where_no_packet_meets_them(self):
+        faulty = self.scenario(NARROW.replace("profile: ideal}}", "profile: ideal}, faults: [{link: endpoint 0 up, loss: 1%}]}"))
+        for mode in ("flows", "formula"):
+            self.assertRegex(self.sim(faulty, "--set", f"run.mode={mode}", status=2).stderr,
+                             r"s.yaml:3:\d+: network.faults: only packets meet them: run.mode: packets")
+        self.assertEqual(self.json(faulty)["end"], "done")
+
     def test_check__takes_a_part_of_the_bytes(self):
         narrow = self.scenario(NARROW)
         hops = [self.json(narrow, "--set", "run.mode=flows", "--exact-check", part, is_checked=True)["steps"][0]["check"]["packet_hops"]
