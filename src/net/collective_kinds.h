@@ -12,5 +12,6 @@ uint32_t collective_double_tree(const struct collective *of, uint32_t place, str
 uint32_t collective_chain_down_receives(const struct collective *of, uint32_t place);
 uint32_t collective_chain_up_receives(const struct collective *of, uint32_t place);
 uint32_t collective_double_tree_receives(const struct collective *of, uint32_t place);
+struct collective_law collective_double_tree_law(const struct collective *of);
 
 #endif

@@ -73,10 +73,19 @@ static uint32_t place_of(uint32_t node, uint32_t n, uint32_t tree)
 	return n % 2 ? (node + 1) % n : n - 1 - node;
 }
 
-/* What comes to a node of this tree: by edge 0 from its parent, by 1 and 2 from its children below and above. */
+/* Over hosts with several GPUs the nodes are hosts, and those of a host are a chain from its first place (NCCL's
+ * ncclTreeBasePostset). Otherwise each rank is a host. */
+static uint32_t gpus_of(const struct collective *of)
+{
+	return of->gpus > 1 && of->ranks % of->gpus == 0 && of->first % of->gpus == 0 ? of->gpus : 1;
+}
+
+/* What comes to a place by this tree: by its edge FROM_ABOVE sums of all, by the others those of a part. */
+enum { FROM_ABOVE, FROM_LOWER, FROM_HIGHER, FROM_CHAIN, EDGES_OF_A_TREE };
+
 static uint8_t edge_of(uint32_t tree, uint32_t which)
 {
-	return (uint8_t)(3 * tree + which);
+	return (uint8_t)(EDGES_OF_A_TREE * tree + which);
 }
 
 static uint64_t bytes_of_tree(const struct collective *of, uint32_t tree)
@@ -84,30 +93,70 @@ static uint64_t bytes_of_tree(const struct collective *of, uint32_t tree)
 	return tree ? of->bytes / 2 : of->bytes - of->bytes / 2;
 }
 
-/* Up: sums of both children; down: what the parent has sent, and at the root what the children have. */
+/* A place's neighbours in a tree, by the edge by which they send to it. */
+struct neighbours {
+	uint32_t at[EDGES_OF_A_TREE];
+	uint8_t there; /* a bit for each */
+};
+
+static void add_neighbour(struct neighbours *neighbours, uint32_t edge, uint32_t place)
+{
+	neighbours->at[edge] = place;
+	neighbours->there |= (uint8_t)(1u << edge);
+}
+
+static struct neighbours neighbours_of(const struct collective *of, uint32_t place, uint32_t tree)
+{
+	const uint32_t gpus = gpus_of(of), n = of->ranks / gpus, gpu = place % gpus;
+	const uint32_t node = node_of(place / gpus, n, tree);
+	struct neighbours its = { .there = 0 };
+	uint32_t children[2];
+	if (gpu + 1 < gpus)
+		add_neighbour(&its, FROM_CHAIN, place + 1);
+	if (gpu > 0) {
+		add_neighbour(&its, FROM_ABOVE, place - 1);
+		return its;
+	}
+	if (node > 0)
+		add_neighbour(&its, FROM_ABOVE, place_of(parent_of(node, n), n, tree) * gpus);
+	for (uint32_t i = children_of(node, n, children); i-- > 0;)
+		add_neighbour(
+			&its, children[i] > node ? FROM_HIGHER : FROM_LOWER, place_of(children[i], n, tree) * gpus);
+	return its;
+}
+
+/* By which edge what a place sends up comes to the place above it. */
+static uint8_t comes_up_by(const struct collective *of, uint32_t place, uint32_t above, uint32_t tree)
+{
+	const struct neighbours its = neighbours_of(of, above, tree);
+	uint32_t edge = FROM_LOWER;
+	while (!(its.there >> edge & 1) || its.at[edge] != place)
+		edge++;
+	assert(edge < EDGES_OF_A_TREE);
+	return edge_of(tree, edge);
+}
+
+/* Up: sums of all that is below; down: what came from above, and at the root those sums. */
 static uint32_t add_tree(const struct collective *of, uint32_t place, uint32_t tree, struct collective_edge *edges)
 {
-	const uint32_t n = of->ranks, node = node_of(place, n, tree);
+	const struct neighbours its = neighbours_of(of, place, tree);
+	const uint8_t above = (uint8_t)(1u << FROM_ABOVE), below = (uint8_t)(its.there & ~above);
 	const uint64_t bytes = bytes_of_tree(of, tree);
-	uint32_t children[2], count = 0;
-	const uint32_t child_count = children_of(node, n, children);
-	uint8_t from_children = 0;
-	for (uint32_t i = 0; i < child_count; i++)
-		from_children |= (uint8_t)(1u << edge_of(tree, 1 + (children[i] > node)));
+	const bool is_root = !(its.there & above);
+	uint32_t count = 0;
 	if (bytes == 0)
 		return 0;
-	if (node > 0) {
-		const uint32_t parent = parent_of(node, n);
-		edges[count++] = (struct collective_edge){ .to = place_of(parent, n, tree),
-			.needs = from_children,
-			.comes_by = edge_of(tree, 1 + (node > parent)),
+	if (!is_root)
+		edges[count++] = (struct collective_edge){ .to = its.at[FROM_ABOVE],
+			.needs = (uint8_t)(below << edge_of(tree, 0)),
+			.comes_by = comes_up_by(of, place, its.at[FROM_ABOVE], tree),
 			.bytes = bytes };
-	}
-	for (uint32_t i = 0; i < child_count; i++)
-		edges[count++] = (struct collective_edge){ .to = place_of(children[i], n, tree),
-			.needs = node > 0 ? (uint8_t)(1u << edge_of(tree, 0)) : from_children,
-			.comes_by = edge_of(tree, 0),
-			.bytes = bytes };
+	for (uint32_t i = FROM_LOWER; i < EDGES_OF_A_TREE; i++)
+		if (its.there >> i & 1)
+			edges[count++] = (struct collective_edge){ .to = its.at[i],
+				.needs = (uint8_t)((is_root ? below : above) << edge_of(tree, 0)),
+				.comes_by = edge_of(tree, FROM_ABOVE),
+				.bytes = bytes };
 	return count;
 }
 
@@ -120,11 +169,22 @@ uint32_t collective_double_tree(const struct collective *of, uint32_t place, str
 /* By each edge to a neighbour as many come as go. */
 uint32_t collective_double_tree_receives(const struct collective *of, uint32_t place)
 {
-	uint32_t children[2], receives = 0;
-	for (uint32_t tree = 0; tree < 2; tree++) {
-		const uint32_t node = node_of(place, of->ranks, tree);
-		receives += (children_of(node, of->ranks, children) + (node > 0)) *
-			    collective_pieces(bytes_of_tree(of, tree));
-	}
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint32_t receives = 0;
+	for (uint32_t i = collective_double_tree(of, place, edges); i-- > 0;)
+		receives += collective_pieces(edges[i].bytes);
 	return receives;
+}
+
+/* Its steps, and what the busiest host or rank sends or gets in buffers of S bytes. An inner node sends half of the
+ * data up and to two children, and as a leaf of the other tree up: of three nodes none has two children, of two none is
+ * an inner one. In a chain of GPUs the inner ones have all of it up and down. */
+struct collective_law collective_double_tree_law(const struct collective *of)
+{
+	const uint32_t gpus = gpus_of(of), n = of->ranks / gpus;
+	const double up_and_down = n > 3 || (n == 1 && gpus > 2) ? 2 : n == 3 ? 1.5 : 1;
+	uint32_t depth = gpus - 1;
+	while (n > 1u << (depth - (gpus - 1)))
+		depth++;
+	return (struct collective_law){ .alphas = 2 * depth, .bytes = up_and_down * (double)of->bytes };
 }

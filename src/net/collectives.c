@@ -212,20 +212,9 @@ static double whole(double n)
 	return 1;
 }
 
-static double whole_twice(double n)
-{
-	(void)n;
-	return 2;
-}
-
 static double along_a_chain(double n)
 {
 	return n - 1;
-}
-
-static double up_and_down(double n)
-{
-	return 2 * log2_of((uint32_t)n);
 }
 
 #define BY_STEPS(its_name, its_steps, its_step, its_waiting, its_buffers)                                              \
@@ -234,19 +223,19 @@ static double up_and_down(double n)
 	.name = (its_name), .edges = (its_edges), .receives = (its_receives), .buffers = (its_buffers)
 
 static const struct collective_algorithm allreduce[] = {
-	{ BY_STEPS("ring", twice_round, ring, FOR_THE_LAST, share_twice) },
+	{ BY_STEPS("ring", twice_round, ring, FOR_THE_LAST, share_twice), .is_by_nics = true },
 	{ BY_STEPS("recursive-doubling", log2_of, double_all, FOR_ALL_BEFORE, whole_each_time), .is_by_powers_of_2 = true },
 	{ BY_STEPS("halving-doubling", bits_and_bits, halve_and_double, FOR_ALL_BEFORE, share_twice), .is_by_powers_of_2 = true },
 	{ BY_STEPS("direct", twice_round, scatter_and_spread, FOR_ALL_OF_A_HALF, share_twice) },
 	{ .name = "hierarchical", .step = go_round_both, .waiting = FOR_BOTH_RINGS, .buffers = nothing },
-	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_receives, whole_twice), .alphas = up_and_down },
+	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_receives, nothing), .law = collective_double_tree_law, .is_by_nics = true },
 }, all_gather[] = {
-	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once) },
+	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once), .is_by_nics = true },
 	{ BY_STEPS("recursive-doubling", log2_of, double_shares, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
 	{ BY_STEPS("pat", log2_of, pat_gather, FOR_ALL_BEFORE, share_once) },
 	{ BY_STEPS("direct", once_round, spread, FOR_ALL_OF_A_HALF, share_once) },
 }, reduce_scatter[] = {
-	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once) },
+	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once), .is_by_nics = true },
 	{ BY_STEPS("halving-doubling", log2_of, halve, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
 	{ BY_STEPS("pat", log2_of, pat_scatter, FOR_ALL_BEFORE, share_once) },
 	{ BY_STEPS("direct", once_round, scatter, FOR_ALL_OF_A_HALF, share_once) },
@@ -394,9 +383,9 @@ double collective_busbw(const struct collective *of)
 uint32_t collective_rings(const struct collective *of, uint32_t nics)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
-	const bool is_ring = algorithm && algorithm->step == ring && of->gpus > 1 && of->ranks > of->gpus;
+	const bool is_by_nics = algorithm && algorithm->is_by_nics && of->gpus > 1 && of->ranks > of->gpus;
 	const uint32_t most = nics < of->gpus ? nics : of->gpus;
-	return is_ring && of->ranks % of->gpus == 0 && of->first % of->gpus == 0 && of->bytes >= most ? most : 1;
+	return is_by_nics && of->ranks % of->gpus == 0 && of->first % of->gpus == 0 && of->bytes >= most ? most : 1;
 }
 
 struct collective collective_ring(const struct collective *of, uint32_t nics, uint32_t number)
@@ -425,6 +414,8 @@ struct collective_law collective_law(const struct collective *of)
 	const struct collective_algorithm *algorithm = collective_find(of);
 	const double n = of->ranks;
 	double alphas;
+	if (algorithm->law)
+		return algorithm->law(of);
 	if (algorithm->waiting == FOR_BOTH_RINGS) { /* between hosts; what is in a host goes at another rate */
 		const double hosts = hosts_in(of);
 		return (struct collective_law){ .alphas = collective_steps(of, algorithm),

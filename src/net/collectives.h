@@ -18,7 +18,8 @@
  *                         the GPUs of the same place in all hosts, and a ring's all-gather in each host
  *   "pairwise"            an all-to-all's: a share to every other rank, eight at a time
  *   "chain"               a broadcast's from rank 0, and a reduce's to it: piece by piece to the next rank
- *   "double-tree"         half of the data up and down each of two binary trees, piece by piece
+ *   "double-tree"         half of the data up and down each of two binary trees, piece by piece; of hosts with several
+ *                         GPUs the trees are over the hosts, and a chain leads on in each
  *
  * Ranks are endpoints 0 to n - 1. Reductions take no time. */
 #ifndef NET_COLLECTIVES_H
@@ -56,7 +57,7 @@ enum collective_waiting {
 	FOR_BOTH_RINGS, /* as many as there are steps before it, of each of two rings: in its host, and between hosts */
 };
 
-enum { COLLECTIVE_EDGES = 6 };
+enum { COLLECTIVE_EDGES = 8 };
 
 /* Of a pipeline: a rank sends the data piece by piece along its edges. A piece goes on when it has come by all edges
  * that it needs. */
@@ -65,6 +66,13 @@ struct collective_edge {
 	uint8_t needs;    /* a bit for each edge by which it comes to this rank */
 	uint8_t comes_by; /* the number of this edge at its receiver */
 	uint64_t bytes;
+};
+
+/* Its time on a network without contention is alphas * alpha + bytes / B: alpha is the one-way time of a message of one
+ * byte, B the rate at which payload passes a rank's link, or those of all
+ * NICs of a host that has several. */
+struct collective_law {
+	double alphas, bytes;
 };
 
 /* By steps, or by edges. */
@@ -78,6 +86,8 @@ struct collective_algorithm {
 	uint32_t (*edges)(const struct collective *of, uint32_t place, struct collective_edge edges[COLLECTIVE_EDGES]);
 	double (*alphas)(double n); /* NULL: as many as there are steps that wait for each other */
 	uint32_t (*receives)(const struct collective *of, uint32_t place); /* messages, where it is by edges */
+	struct collective_law (*law)(const struct collective *of);         /* NULL: by buffers and alphas */
+	bool is_by_nics; /* over hosts with several NICs it is as many, each entering and leaving by another GPU */
 };
 
 /* The pieces of so many bytes, and how large each is. */
@@ -102,8 +112,8 @@ bool collective_opens_each(const struct collective_algorithm *algorithm);
 /* What nccl-tests multiplies S by for busbw. */
 double collective_busbw(const struct collective *of);
 
-/* Several rings, so that all NICs of a host have their part: the collective of ring number `ring`, from 0 to this many.
- * Other algorithms are one. */
+/* Several rings or trees, so that all NICs of a host have their part: the collective of ring number `ring`, from 0 to
+ * this many. Other algorithms are one. */
 uint32_t collective_rings(const struct collective *collective, uint32_t nics);
 struct collective collective_ring(const struct collective *collective, uint32_t nics, uint32_t ring);
 /* Which rank of the run is at this place of the algorithm, and back. */
@@ -120,11 +130,7 @@ const struct collective_algorithm *collective_find(const struct collective *coll
  * more messages than a run takes. */
 int collective_check(const struct collective *collective, char *why, unsigned why_size);
 
-/* Its time on a network without contention is alphas * alpha + bytes / B: alpha is the one-way time of a message of one
- * byte, B the rate at which payload passes a rank's link. After a check that passed. */
-struct collective_law {
-	double alphas, bytes;
-};
+/* After a check that passed. */
 struct collective_law collective_law(const struct collective *collective);
 
 #endif
