@@ -384,7 +384,8 @@ uint32_t collective_rings(const struct collective *of, uint32_t nics)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
 	const bool is_by_nics = algorithm && algorithm->is_by_nics && of->gpus > 1 && of->ranks > of->gpus;
-	const uint32_t most = nics < of->gpus ? nics : of->gpus;
+	const uint32_t of_host = nics < of->gpus ? nics : of->gpus;
+	const uint32_t most = of->channels && of->channels < of_host ? of->channels : of_host;
 	return is_by_nics && of->ranks % of->gpus == 0 && of->first % of->gpus == 0 && of->bytes >= most ? most : 1;
 }
 
@@ -392,7 +393,9 @@ struct collective collective_ring(const struct collective *of, uint32_t nics, ui
 {
 	const uint32_t rings = collective_rings(of, nics);
 	struct collective its = *of;
-	its.bytes = of->bytes / rings + (number < of->bytes % rings);
+	const uint64_t bytes = of->wire ? of->wire : of->bytes;
+	its.bytes = bytes / rings + (number < bytes % rings);
+	its.wire = 0;
 	its.turned = rings > 1 ? number * (of->gpus / rings) : 0;
 	return its;
 }
@@ -409,11 +412,15 @@ uint32_t collective_place_of(const struct collective *of, uint32_t rank)
 	return of->turned ? rank / of->gpus * of->gpus + (rank + of->gpus - of->turned) % of->gpus : rank;
 }
 
-struct collective_law collective_law(const struct collective *of)
+struct collective_law collective_law(const struct collective *given)
 {
-	const struct collective_algorithm *algorithm = collective_find(of);
+	const struct collective_algorithm *algorithm = collective_find(given);
+	struct collective its = *given;
+	const struct collective *of = &its;
 	const double n = of->ranks;
 	double alphas;
+	if (its.wire)
+		its.bytes = its.wire;
 	if (algorithm->law)
 		return algorithm->law(of);
 	if (algorithm->waiting == FOR_BOTH_RINGS) { /* between hosts; what is in a host goes at another rate */

@@ -35,6 +35,8 @@ struct collective {
 	uint32_t ranks;               /* at least 2 */
 	uint32_t first;               /* the rank of the run that is this collective's rank 0; the others follow */
 	uint64_t bytes;               /* S */
+	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
+	uint32_t channels;            /* it is at most so many rings or trees; 0: any number */
 	vb_time start;
 	uint8_t traffic_class;
 	/* Rings over hosts with several GPUs: the ranks of each host are turned by `turned`, so that the ring enters

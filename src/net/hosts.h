@@ -23,6 +23,7 @@ struct hosts {
 	/* Where hosts are: 0: one behind the other. Otherwise dealt out in turn to so many places, which have equally
 	 * many of the `count` hosts, one behind the other: so consecutive ranks are behind different switches. */
 	uint32_t places, count;
+	uint32_t capability; /* of the GPU: 80 (Ampere), 90 (Hopper), 100 (Blackwell); 0: not known */
 };
 
 static inline uint32_t hosts_ranks(const struct hosts *hosts, uint32_t endpoints)
@@ -83,6 +84,7 @@ struct gpu {
 	uint32_t nic_gb_s;      /* gigabits, the usual NIC of a GPU */
 	uint32_t tflops;        /* dense bf16 */
 	uint32_t memory_gb;
+	uint32_t capability; /* as in struct hosts */
 	const char *source;
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "net/collectives.h"
 #include "sim/job.h"
+#include "sim/nccl_choice.h"
 #include "sim/session.h"
 
 #define MOST_BYTES ((uint64_t)1 << 40)
@@ -20,6 +21,8 @@ struct row {
 	const char *kind;
 	struct job_bandwidth is;
 	double law_us;
+	struct nccl_choice chosen;
+	bool is_chosen;
 };
 
 /* A number, and K, M or G, which are 2^10, 2^20 and 2^30 as in nccl-tests. */
@@ -66,20 +69,17 @@ static int run(struct session *session, const struct sim_options *options, uint6
 	return status ? status : session_status(session);
 }
 
-/* The payload's rate that a rank has: on the first endpoint's link, on those of all NICs that have a ring, or in the
- * scale-up domain if that is all there is. */
-static double payload_rate(const struct simulation *simulation)
+/* The payload's rate that a rank has for this collective: on the first endpoint's link, on those of all NICs that have
+ * a ring, or in the scale-up domain if that is all there is. */
+static double payload_rate(const struct simulation *simulation, const struct collective *of)
 {
 	const struct network *network = &simulation->network;
 	const struct fabric_config *config = &simulation->config;
 	const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
 	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
-	struct collective large = simulation->given;
-
-	large.bytes = MOST_BYTES; /* one byte is no more than one ring's */
 	if (simulation->hosts.gpus && simulation_ranks(simulation) <= simulation->hosts.gpus)
 		return (double)simulation->hosts.scale_up / 8e6;
-	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_rings(&large, simulation->hosts.nics);
+	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_rings(of, simulation->hosts.nics);
 }
 
 /* The time of a step whose messages have one byte, and the payload's rate. */
@@ -90,10 +90,12 @@ static int measure(const struct sim_options *options, double *alpha_us, double *
 
 	if (!status) {
 		const struct simulation *simulation = &session.simulation;
-		struct collective empty = simulation->given;
+		struct collective empty = simulation->given, large = simulation->given;
 		empty.bytes = 0;
+		large.bytes = MOST_BYTES; /* one byte is no more than one ring's */
+		large.channels = 0;
 		*alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
-		*bytes_per_us = payload_rate(simulation);
+		*bytes_per_us = payload_rate(simulation, &large);
 	}
 	session_close(&session);
 	return status;
@@ -119,21 +121,29 @@ static void put_head(const struct session *session, double alpha_us, double byte
 static void put_line(const struct row *row)
 {
 	const bool reduces = strcmp(row->kind, "all-gather") != 0;
+	char chosen[64];
 
 	printf("%12" PRIu64 " %12" PRIu64 " %8s %6s %6s", row->is.bytes, row->is.bytes / TYPE_BYTES, "float",
 		reduces ? "sum" : "none", "-1");
 	for (unsigned i = 0; i < 2; i++)
 		printf("  %7.4g %7.2f %7.2f %6s   ", (double)row->is.time / VB_US, row->is.algbw, row->is.busbw, "N/A");
-	printf("  %10.4g\n", row->law_us);
+	printf("  %10.4g", row->law_us);
+	if (row->is_chosen)
+		printf("  %s", nccl_choice_text(&row->chosen, chosen, sizeof(chosen)));
+	putchar('\n');
 	fflush(stdout);
 }
 
 static void put_json(const struct row *row, bool is_first)
 {
 	printf("%s\n  {\"kind\": \"%s\", \"algorithm\": \"%s\", \"ranks\": %" PRIu32 ", \"bytes\": %" PRIu64
-	       ", \"time_ps\": %" PRIu64 ", \"algbw_gb_s\": %.6g, \"busbw_gb_s\": %.6g, \"law_ps\": %.0f}",
+	       ", \"time_ps\": %" PRIu64 ", \"algbw_gb_s\": %.6g, \"busbw_gb_s\": %.6g, \"law_ps\": %.0f",
 		is_first ? "" : ",", row->kind, row->is.algorithm, row->is.ranks, row->is.bytes, (uint64_t)row->is.time,
 		row->is.algbw, row->is.busbw, row->law_us * VB_US);
+	if (row->is_chosen)
+		printf(", \"protocol\": \"%s\", \"channels\": %" PRIu32, nccl_protocol_name(row->chosen.protocol),
+			row->chosen.channels);
+	putchar('}');
 	fflush(stdout);
 }
 
@@ -146,7 +156,9 @@ static int put_row(
 
 	if (!status && job_bandwidth(&session.simulation, &row.is)) {
 		const struct collective_law law = collective_law(&session.simulation.given);
-		row.law_us = law.alphas * alpha_us + law.bytes / bytes_per_us;
+		row.law_us = law.alphas * alpha_us +
+			     law.bytes / payload_rate(&session.simulation, &session.simulation.given);
+		row.is_chosen = nccl_choice_of(&session.simulation, 0, &row.chosen);
 		if (is_first && !options->is_json)
 			put_head(&session, alpha_us, bytes_per_us);
 		if (options->is_json)

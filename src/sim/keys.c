@@ -45,6 +45,7 @@ static int set_gpu(struct scenario *scenario, const char *text, char *why, size_
 	if (gpu) {
 		scenario->hosts.gpus = gpu->domain;
 		scenario->hosts.scale_up = (uint64_t)gpu->scale_up_gb_s * 8000000000u;
+		scenario->hosts.capability = gpu->capability;
 		return 0;
 	}
 	size_t used = (size_t)snprintf(why, size, "there is no such GPU; there are");
@@ -348,8 +349,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS),
 	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather" },
 	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
-	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|hierarchical|pat|pairwise|chain|dissemination", IN(COLLECTIVES "|barrier"),
-	  .help = "of a collective; left out: the kind's first, as --collectives lists them" },
+	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|hierarchical|pat|pairwise|chain|dissemination|nccl", IN(COLLECTIVES "|barrier"),
+	  .help = "of a collective; nccl: what NCCL's tuning tables take by size, ranks and hosts; left out: the kind's first, as --collectives lists them" },
 	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: the first rank that takes part, of as many as endpoints says" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),

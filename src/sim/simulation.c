@@ -16,6 +16,7 @@
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
+#include "sim/nccl_choice.h"
 
 /* Puts the subject in front of another room's error text. */
 __attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, const char *format, ...)
@@ -175,7 +176,9 @@ static int add_collective(
 	}
 	of.gpus = simulation->hosts.gpus;
 	of.kind = collective_kind_name(given->kind); /* it outlives this function, as the algorithm's does */
-	int rc = collective_check(&of, why, (unsigned)size);
+	int rc = nccl_choice_apply(simulation, &of, why, (unsigned)size);
+	if (!rc)
+		rc = collective_check(&of, why, (unsigned)size);
 	if (rc)
 		return rc;
 	of.algorithm = collective_find(&of)->name;

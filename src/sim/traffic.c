@@ -31,6 +31,23 @@ static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t
 	return hosts_host_of(hosts, rank) != hosts_host_of(hosts, other);
 }
 
+/* Ranks of a tree differ. */
+static void count_edges(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+
+	for (uint32_t place = 0; place < job->of.ranks; place++)
+		for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
+			const uint32_t pieces = collective_pieces(edges[i].bytes);
+			traffic->messages += pieces;
+			traffic->bytes += (double)edges[i].bytes;
+			if (crosses(simulation, collective_rank_at(&job->of, place),
+				    collective_rank_at(&job->of, edges[i].to)))
+				count(traffic, (edges[i].bytes + pieces - 1) / pieces, pieces, &simulation->config);
+		}
+	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
+}
+
 /* All hosts send what the first does, but for a byte. What stays in a host is no packet. */
 static void count_collective(
 	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
@@ -86,7 +103,8 @@ struct traffic traffic_of(const struct simulation *simulation)
 	if (simulation->has_graph)
 		count_graph(&traffic, simulation);
 	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
-		count_collective(&traffic, simulation, &simulation->collectives[i]);
+		(simulation->collectives[i].algorithm->edges ? count_edges : count_collective)(
+			&traffic, simulation, &simulation->collectives[i]);
 	return traffic;
 }
 

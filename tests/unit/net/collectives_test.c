@@ -206,6 +206,24 @@ static void start__is_that_of_the_first_step(void **state)
 		assert_int_equal(sent[i].is.start, sent[i].is.tag == 0 ? 5 : 100);
 }
 
+/* As many rings as the host has NICs, or channels; all bytes that a protocol sends are shared out. */
+static void rings__share_out_what_is_sent(void **state)
+{
+	struct collective of = { .kind = "allreduce", .algorithm = "ring", .ranks = 8, .bytes = 1000, .gpus = GPUS };
+	uint64_t bytes = 0;
+	assert_int_equal(collective_rings(&of, GPUS), GPUS);
+	of.channels = 3;
+	of.wire = 2000;
+	assert_int_equal(collective_rings(&of, GPUS), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct collective ring = collective_ring(&of, GPUS, i);
+		assert_int_equal(ring.wire, 0);
+		bytes += ring.bytes;
+	}
+	assert_int_equal(bytes, 2000);
+	assert_true(collective_law(&of).bytes == 2 * 2000 * 7.0 / 8);
+}
+
 static void expect_refused(const char *algorithm, uint32_t ranks, const char *part)
 {
 	char why[200] = "";
@@ -235,6 +253,7 @@ int main(void)
 		cmocka_unit_test_teardown(double_tree__sends_each_half_up_and_down, teardown),
 		cmocka_unit_test_teardown(all_to_all__has_eight_under_way, teardown),
 		cmocka_unit_test_teardown(shares__differ_by_one_byte_and_are_never_empty, teardown),
+		cmocka_unit_test(rings__share_out_what_is_sent),
 		cmocka_unit_test_teardown(start__is_that_of_the_first_step, teardown),
 		cmocka_unit_test_teardown(what_does_not_work__is_refused, teardown),
 	};
