@@ -10,6 +10,8 @@ struct transfer {
 	uint32_t flow;
 	uint32_t from, to; /* ports: those of GPUs out, then those in */
 	uint64_t rate;     /* bytes per second; 0 while rates are found */
+	uint32_t channel;
+	bool is_behind; /* an earlier one of its connection is under way */
 	unsigned __int128 left;
 };
 
@@ -31,6 +33,12 @@ static uint32_t ports_of(const struct fabric *fabric)
 	return 2 * fabric->config->hosts.gpus;
 }
 
+/* The switch itself, which has room for all: where a copy comes from, and where what is of a sum goes. */
+static uint32_t switch_of(const struct fabric *fabric)
+{
+	return ports_of(fabric);
+}
+
 int scale_up_open(struct fabric *fabric)
 {
 	const struct hosts *hosts = &fabric->config->hosts;
@@ -40,7 +48,7 @@ int scale_up_open(struct fabric *fabric)
 	fabric->domains = calloc(count + 1, sizeof(*fabric->domains));
 	for (uint32_t i = 0; fabric->domains && i < count; i++) {
 		fabric->domains[i].next = -1;
-		fabric->domains[i].ports = calloc(ports_of(fabric), sizeof(struct port_share));
+		fabric->domains[i].ports = calloc(ports_of(fabric) + 1, sizeof(struct port_share));
 		if (!fabric->domains[i].ports)
 			return -ENOMEM;
 	}
@@ -88,8 +96,11 @@ static void find_rates(const struct fabric *fabric, struct domain *domain)
 	uint64_t share = 0;
 	for (uint32_t i = 0; i < ports; i++)
 		domain->ports[i] = (struct port_share){ .free = fabric->config->hosts.scale_up / 8 };
+	domain->ports[switch_of(fabric)] = (struct port_share){ .free = UINT64_MAX };
 	for (uint32_t i = 0; i < domain->count; i++) {
 		domain->transfers[i].rate = 0;
+		if (domain->transfers[i].is_behind)
+			continue;
 		domain->ports[domain->transfers[i].from].waiting++;
 		domain->ports[domain->transfers[i].to].waiting++;
 	}
@@ -98,7 +109,7 @@ static void find_rates(const struct fabric *fabric, struct domain *domain)
 		for (uint32_t i = 0; i < domain->count; i++) {
 			struct transfer *its = &domain->transfers[i];
 			struct port_share *from = &domain->ports[its->from], *to = &domain->ports[its->to];
-			if (its->rate > 0 || (!is_tight(from, share) && !is_tight(to, share)))
+			if (its->rate > 0 || its->is_behind || (!is_tight(from, share) && !is_tight(to, share)))
 				continue;
 			its->rate = share;
 			from->free -= share < from->free ? share : from->free;
@@ -128,6 +139,8 @@ static void await_next(struct shard *shard, uint32_t host)
 	vb_time next = -1;
 	for (uint32_t i = 0; i < domain->count; i++) {
 		const struct transfer *its = &domain->transfers[i];
+		if (its->is_behind)
+			continue;
 		assert(its->rate > 0);
 		const unsigned __int128 takes = (its->left + its->rate - 1) / its->rate;
 		/* What is beyond the horizon never happens. */
@@ -139,6 +152,35 @@ static void await_next(struct shard *shard, uint32_t host)
 		events_add(&shard->events, next, event_key(EVENT_SCALE_UP, 0, host));
 	domain->next = next;
 }
+
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
+
+/* What goes through a switch that reduces is in order: pieces that share a port would all end at one time, and the port
+ * idle until the next are there. */
+static bool is_one_connection(const struct fabric *fabric, const struct transfer *a, const struct transfer *b)
+{
+	return a->from == b->from && a->to == b->to && a->channel == b->channel &&
+	       (a->from == switch_of(fabric) || a->to == switch_of(fabric));
+}
+
+static bool is_behind_another(const struct fabric *fabric, const struct domain *domain, const struct transfer *transfer)
+{
+	for (uint32_t i = 0; i < domain->count; i++)
+		if (is_one_connection(fabric, &domain->transfers[i], transfer))
+			return true;
+	return false;
+}
+
+static void let_next_go(const struct fabric *fabric, struct domain *domain, uint32_t ended)
+{
+	uint32_t next = ended + 1;
+	while (next < domain->count && !is_one_connection(fabric, &domain->transfers[next], &domain->transfers[ended]))
+		next++;
+	if (next < domain->count)
+		domain->transfers[next].is_behind = false;
+}
+
+/* ---- Transfers --------------------------------------------------------------------------------------------------- */
 
 void scale_up_send(struct shard *shard, uint32_t number)
 {
@@ -153,10 +195,13 @@ void scale_up_send(struct shard *shard, uint32_t number)
 		return;
 	}
 	advance(domain, shard->now);
-	domain->transfers[domain->count++] = (struct transfer){ .flow = number,
-		.from = flow->from % hosts->gpus,
-		.to = hosts->gpus + flow->to % hosts->gpus,
+	struct transfer transfer = { .flow = number,
+		.channel = flow->channel,
+		.from = flow->is_copy ? switch_of(fabric) : flow->from % hosts->gpus,
+		.to = flow->is_of_sum ? switch_of(fabric) : hosts->gpus + flow->to % hosts->gpus,
 		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
+	transfer.is_behind = is_behind_another(fabric, domain, &transfer);
+	domain->transfers[domain->count++] = transfer;
 	find_rates(fabric, domain);
 	await_next(shard, host);
 }
@@ -173,10 +218,12 @@ void scale_up_on_event(struct shard *shard, uint32_t host)
 	advance(domain, shard->now);
 	for (uint32_t i = 0; i < domain->count; i++) {
 		const struct transfer its = domain->transfers[i];
-		if (its.left > 0)
+		if (its.left > 0) {
 			domain->transfers[kept++] = its;
-		else
-			operation_deliver(shard, its.flow, shard->now + fabric->config->hosts.scale_up_time);
+			continue;
+		}
+		let_next_go(fabric, domain, i);
+		operation_deliver(shard, its.flow, shard->now + fabric->config->hosts.scale_up_time);
 	}
 	assert(kept < domain->count);
 	domain->count = kept;

@@ -80,9 +80,6 @@ static uint32_t gpus_of(const struct collective *of)
 	return of->gpus > 1 && of->ranks % of->gpus == 0 && of->first % of->gpus == 0 ? of->gpus : 1;
 }
 
-/* What comes to a place by this tree: by its edge FROM_ABOVE sums of all, by the others those of a part. */
-enum { FROM_ABOVE, FROM_LOWER, FROM_HIGHER, FROM_CHAIN, EDGES_OF_A_TREE };
-
 static uint8_t edge_of(uint32_t tree, uint32_t which)
 {
 	return (uint8_t)(EDGES_OF_A_TREE * tree + which);
@@ -96,13 +93,13 @@ static uint64_t bytes_of_tree(const struct collective *of, uint32_t tree)
 /* A place's neighbours in a tree, by the edge by which they send to it. */
 struct neighbours {
 	uint32_t at[EDGES_OF_A_TREE];
-	uint8_t there; /* a bit for each */
+	uint16_t there; /* a bit for each */
 };
 
 static void add_neighbour(struct neighbours *neighbours, uint32_t edge, uint32_t place)
 {
 	neighbours->at[edge] = place;
-	neighbours->there |= (uint8_t)(1u << edge);
+	neighbours->there |= (uint16_t)(1u << edge);
 }
 
 static struct neighbours neighbours_of(const struct collective *of, uint32_t place, uint32_t tree)
@@ -140,7 +137,7 @@ static uint8_t comes_up_by(const struct collective *of, uint32_t place, uint32_t
 static uint32_t add_tree(const struct collective *of, uint32_t place, uint32_t tree, struct collective_edge *edges)
 {
 	const struct neighbours its = neighbours_of(of, place, tree);
-	const uint8_t above = (uint8_t)(1u << FROM_ABOVE), below = (uint8_t)(its.there & ~above);
+	const uint16_t above = 1u << FROM_ABOVE, below = (uint16_t)(its.there & ~above);
 	const uint64_t bytes = bytes_of_tree(of, tree);
 	const bool is_root = !(its.there & above);
 	uint32_t count = 0;
@@ -148,13 +145,13 @@ static uint32_t add_tree(const struct collective *of, uint32_t place, uint32_t t
 		return 0;
 	if (!is_root)
 		edges[count++] = (struct collective_edge){ .to = its.at[FROM_ABOVE],
-			.needs = (uint8_t)(below << edge_of(tree, 0)),
+			.needs = (uint16_t)(below << edge_of(tree, 0)),
 			.comes_by = comes_up_by(of, place, its.at[FROM_ABOVE], tree),
 			.bytes = bytes };
-	for (uint32_t i = FROM_LOWER; i < EDGES_OF_A_TREE; i++)
+	for (uint32_t i = FROM_LOWER; i <= FROM_CHAIN; i++)
 		if (its.there >> i & 1)
 			edges[count++] = (struct collective_edge){ .to = its.at[i],
-				.needs = (uint8_t)((is_root ? below : above) << edge_of(tree, 0)),
+				.needs = (uint16_t)((is_root ? below : above) << edge_of(tree, 0)),
 				.comes_by = edge_of(tree, FROM_ABOVE),
 				.bytes = bytes };
 	return count;
@@ -179,12 +176,83 @@ uint32_t collective_double_tree_receives(const struct collective *of, uint32_t p
 /* Its steps, and what the busiest host or rank sends or gets in buffers of S bytes. An inner node sends half of the
  * data up and to two children, and as a leaf of the other tree up: of three nodes none has two children, of two none is
  * an inner one. In a chain of GPUs the inner ones have all of it up and down. */
+static struct collective_law law_of_trees(const struct collective *of, uint32_t nodes, uint32_t steps_in_host)
+{
+	uint32_t depth = 0;
+	while (nodes > 1u << depth)
+		depth++;
+	return (struct collective_law){ .alphas = 2 * (depth + steps_in_host),
+		.bytes = (nodes > 3           ? 2
+				 : nodes == 3 ? 1.5
+					      : 1) *
+			 (double)of->bytes };
+}
+
 struct collective_law collective_double_tree_law(const struct collective *of)
 {
 	const uint32_t gpus = gpus_of(of), n = of->ranks / gpus;
-	const double up_and_down = n > 3 || (n == 1 && gpus > 2) ? 2 : n == 3 ? 1.5 : 1;
-	uint32_t depth = gpus - 1;
-	while (n > 1u << (depth - (gpus - 1)))
-		depth++;
-	return (struct collective_law){ .alphas = 2 * depth, .bytes = up_and_down * (double)of->bytes };
+	struct collective_law law = law_of_trees(of, n, gpus - 1);
+	if (n == 1 && gpus > 2)
+		law.bytes = 2 * (double)of->bytes;
+	return law;
+}
+
+/* ---- Trees of hosts whose switches reduce ------------------------------------------------------------------------ */
+
+/* Up to the switch, whose sums the first GPU's program counts, and which it sends on. */
+static uint32_t add_switched_tree(
+	const struct collective *of, uint32_t place, uint32_t tree, struct collective_edge *edges)
+{
+	const uint32_t head = place / of->gpus * of->gpus, nodes = of->ranks / of->gpus;
+	const struct collective between = { .ranks = nodes, .bytes = of->bytes };
+	const uint64_t bytes = bytes_of_tree(of, tree);
+	const uint16_t sum = (uint16_t)(1u << edge_of(tree, FROM_CHAIN));
+	uint32_t count = 0;
+	if (bytes == 0)
+		return 0;
+	if (place == head)
+		count = add_tree(&between, place / of->gpus, tree, edges);
+	const bool is_root = node_of(place / of->gpus, nodes, tree) == 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (is_root || edges[i].comes_by != edge_of(tree, FROM_ABOVE))
+			edges[i].needs |= sum;
+		edges[i].to *= of->gpus;
+	}
+	edges[count++] = (struct collective_edge){ .to = head,
+		.comes_by = edge_of(tree, FROM_CHAIN),
+		.is_of_sum = true,
+		.opened_by = edge_of(tree, FROM_SWITCH),
+		.bytes = bytes };
+	if (place != head)
+		return count;
+	const struct neighbours its = neighbours_of(&between, place / of->gpus, tree);
+	edges[count++] = (struct collective_edge){ .to = head,
+		.needs = is_root ? (uint16_t)(its.there << edge_of(tree, 0)) | sum
+				 : (uint16_t)(1u << edge_of(tree, FROM_ABOVE)),
+		.comes_by = edge_of(tree, FROM_SWITCH),
+		.is_copy = true,
+		.bytes = bytes };
+	return count;
+}
+
+uint32_t collective_nvls(const struct collective *of, uint32_t place, struct collective_edge *edges)
+{
+	const uint32_t count = add_switched_tree(of, place, 0, edges);
+	return count + add_switched_tree(of, place, 1, edges + count);
+}
+
+/* As many come as go: the parts of a sum for its copies. */
+uint32_t collective_nvls_receives(const struct collective *of, uint32_t place)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint32_t receives = 0;
+	for (uint32_t i = collective_nvls(of, place, edges); i-- > 0;)
+		receives += collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]);
+	return receives;
+}
+
+/* In one host each GPU's port has S each way. */
+struct collective_law collective_nvls_law(const struct collective *of)
+{
+	return law_of_trees(of, of->ranks / of->gpus, 1);
 }

@@ -229,6 +229,7 @@ static const struct collective_algorithm allreduce[] = {
 	{ BY_STEPS("direct", twice_round, scatter_and_spread, FOR_ALL_OF_A_HALF, share_twice) },
 	{ .name = "hierarchical", .step = go_round_both, .waiting = FOR_BOTH_RINGS, .buffers = nothing },
 	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_receives, nothing), .law = collective_double_tree_law, .is_by_nics = true },
+	{ BY_EDGES("nvls", collective_nvls, collective_nvls_receives, nothing), .law = collective_nvls_law, .is_by_switch = true, .is_by_nics = true },
 }, all_gather[] = {
 	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once), .is_by_nics = true },
 	{ BY_STEPS("recursive-doubling", log2_of, double_shares, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
@@ -334,7 +335,7 @@ uint32_t collective_sends(const struct collective *of, const struct collective_a
 	if (!algorithm->edges)
 		return collective_steps(of, algorithm);
 	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
-		sends += collective_pieces(edges[i].bytes);
+		sends += collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]);
 	return sends;
 }
 
@@ -352,9 +353,12 @@ struct collective_step collective_message(
 	if (!algorithm->edges)
 		return algorithm->step(of, place, number);
 	algorithm->edges(of, place, edges);
-	for (; number >= collective_pieces(edges[edge].bytes); edge++)
-		number -= collective_pieces(edges[edge].bytes);
-	return (struct collective_step){ edges[edge].to, collective_piece(edges[edge].bytes, number) };
+	for (uint32_t its; number >= (its = collective_pieces(edges[edge].bytes) * collective_copies(of, &edges[edge]));
+		edge++)
+		number -= its;
+	const uint32_t copies = collective_copies(of, &edges[edge]);
+	return (struct collective_step){ edges[edge].to + number % copies,
+		collective_piece(edges[edge].bytes, number / copies) };
 }
 
 uint64_t collective_messages(const struct collective *of)
@@ -459,6 +463,10 @@ int collective_check(const struct collective *of, char *why, unsigned why_size)
 	if (algorithm->is_by_powers_of_2 && !is_power_of_2(of->ranks))
 		return why_not(why, why_size, "%s is for 2, 4, 8, ... ranks, not for %u: ring takes any number",
 			algorithm->name, of->ranks);
+	if (algorithm->is_by_switch && (!of->reduces || of->gpus < 2 || of->ranks % of->gpus || of->first % of->gpus))
+		return why_not(why, why_size,
+			"%s is for whole hosts whose scale-up domain reduces (hosts.reduces, or hosts.gpu: H100)",
+			algorithm->name);
 	if (algorithm->waiting == FOR_BOTH_RINGS && (of->gpus < 2 || of->ranks % of->gpus || of->first % of->gpus))
 		return why_not(why, why_size, "%s is for whole hosts with several GPUs (hosts.gpu)", algorithm->name);
 	assert(algorithm->edges || algorithm->waiting != FOR_ALL_BEFORE ||

@@ -21,6 +21,9 @@
  *   "double-tree"         half of the data up and down each of two binary trees, piece by piece; of hosts with several
  *                         GPUs the trees are over the hosts, and a chain leads on in each
  *
+ *   "nvls"                as double-tree, but in a host the switch of the scale-up domain reduces: each GPU sends S to
+ * it once and gets S from it once. The first GPU's program says what the switch does
+ *
  * Ranks are endpoints 0 to n - 1. Reductions take no time. */
 #ifndef NET_COLLECTIVES_H
 #define NET_COLLECTIVES_H
@@ -42,6 +45,7 @@ struct collective {
 	/* Rings over hosts with several GPUs: the ranks of each host are turned by `turned`, so that the ring enters
 	 * and leaves by another GPU and its NIC. gpus 0: no ranks share a host. */
 	uint32_t gpus, turned;
+	bool reduces; /* the hosts' scale-up domains reduce in their switch */
 };
 
 /* A rank's step: so many bytes to the rank `to`. */
@@ -59,16 +63,26 @@ enum collective_waiting {
 	FOR_BOTH_RINGS, /* as many as there are steps before it, of each of two rings: in its host, and between hosts */
 };
 
-enum { COLLECTIVE_EDGES = 8 };
+enum { COLLECTIVE_EDGES = 10 };
 
 /* Of a pipeline: a rank sends the data piece by piece along its edges. A piece goes on when it has come by all edges
  * that it needs. */
 struct collective_edge {
 	uint32_t to;
-	uint8_t needs;    /* a bit for each edge by which it comes to this rank */
+	uint16_t needs;   /* a bit for each edge by which it comes to this rank */
 	uint8_t comes_by; /* the number of this edge at its receiver */
+	/* By a switch that reduces: a copy goes to each GPU of the host, of which `to` is the first; a part of a sum
+	 * comes from each, and no piece is sent before one has come by the edge `opened_by` that makes room for it. */
+	bool is_copy, is_of_sum;
+	uint8_t opened_by;
 	uint64_t bytes;
 };
+
+/* The messages of which a piece on this edge is made. */
+static inline uint32_t collective_copies(const struct collective *of, const struct collective_edge *edge)
+{
+	return edge->is_copy ? of->gpus : 1;
+}
 
 /* Its time on a network without contention is alphas * alpha + bytes / B: alpha is the one-way time of a message of one
  * byte, B the rate at which payload passes a rank's link, or those of all
@@ -89,6 +103,7 @@ struct collective_algorithm {
 	double (*alphas)(double n); /* NULL: as many as there are steps that wait for each other */
 	uint32_t (*receives)(const struct collective *of, uint32_t place); /* messages, where it is by edges */
 	struct collective_law (*law)(const struct collective *of);         /* NULL: by buffers and alphas */
+	bool is_by_switch;
 	bool is_by_nics; /* over hosts with several NICs it is as many, each entering and leaving by another GPU */
 };
 

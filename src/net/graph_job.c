@@ -207,17 +207,17 @@ struct out {
 	uint32_t number;
 };
 
-static void send_part(const struct collective_out *calls, uint32_t to, uint64_t bytes, uint32_t tag)
+static void send_part(const struct collective_out *calls, const struct collective_sent *sent)
 {
 	const struct out *out = (const struct out *)calls;
 	const struct graph *graph = out->agenda->job->graph;
 	const struct graph_operation *its = operation_of(out->agenda->job, out->number);
 	out->agenda->sink->send(out->agenda->sink,
 		&(struct message){ .src = its->rank,
-			.dst = graph_rank_of(&graph->groups[its->group], to),
-			.bytes = bytes,
+			.dst = graph_rank_of(&graph->groups[its->group], sent->to),
+			.bytes = sent->bytes,
 			.start = out->agenda->at,
-			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, out->number, to) << 32 | tag,
+			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, out->number, sent->to) << 32 | sent->tag,
 			.channel = collective_opens_each(out->algorithm) ? 0 : 1,
 			.traffic_class = its->traffic_class,
 			.tells_arrival = true });

@@ -23,6 +23,7 @@ struct hosts {
 	/* Where hosts are: 0: one behind the other. Otherwise dealt out in turn to so many places, which have equally
 	 * many of the `count` hosts, one behind the other: so consecutive ranks are behind different switches. */
 	uint32_t places, count;
+	bool reduces;        /* the domain's switch reduces, and makes copies (NVLS) */
 	uint32_t capability; /* of the GPU: 80 (Ampere), 90 (Hopper), 100 (Blackwell); 0: not known */
 };
 
@@ -85,6 +86,7 @@ struct gpu {
 	uint32_t tflops;        /* dense bf16 */
 	uint32_t memory_gb;
 	uint32_t capability; /* as in struct hosts */
+	bool reduces;
 	const char *source;
 };
 

@@ -281,7 +281,7 @@ uint64_t nccl_wire_bytes(enum nccl_protocol protocol, uint64_t bytes)
 
 const char *nccl_algorithm_of(const char *kind, enum nccl_algorithm algorithm)
 {
-	static const char *const names[NCCL_ALGORITHMS] = { "double-tree", "ring", "nvls", "nvls-tree", "pat" };
+	static const char *const names[NCCL_ALGORITHMS] = { "double-tree", "ring", "nvls", "nvls", "pat" };
 	const enum kind is = kind_of(kind);
 	return is == BROADCAST || is == REDUCE ? "chain" : names[algorithm];
 }

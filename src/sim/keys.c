@@ -46,6 +46,7 @@ static int set_gpu(struct scenario *scenario, const char *text, char *why, size_
 		scenario->hosts.gpus = gpu->domain;
 		scenario->hosts.scale_up = (uint64_t)gpu->scale_up_gb_s * 8000000000u;
 		scenario->hosts.capability = gpu->capability;
+		scenario->hosts.reduces = gpu->reduces;
 		return 0;
 	}
 	size_t used = (size_t)snprintf(why, size, "there is no such GPU; there are");
@@ -141,6 +142,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "NICs of a host, which are consecutive endpoints; 0: one for each GPU" },
 	{ "hosts.scale-up", VALUE_RATE, FIELD(hosts.scale_up), BOUNDS(0, HOSTS_MOST_SCALE_UP),
 	  .help = "rate of a GPU's port, each way, to the others of its host" },
+	{ "hosts.reduces", VALUE_FLAG, FIELD(hosts.reduces),
+	  .help = "whether the switch of a host's GPUs reduces, as NVLS does; left out: as hosts.gpu has it, otherwise no" },
 	{ "hosts.keeps-rails", VALUE_FLAG, FIELD(hosts.keeps_rails), .preset = "yes",
 	  .help = "a message leaves by the NIC on its receiver's rail, as with NCCL's PXN" },
 	{ "hosts.placement", VALUE_WORD, FIELD(placement), .words = "packed|spread", .preset = "packed",
@@ -349,7 +352,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS),
 	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather" },
 	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
-	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|hierarchical|pat|pairwise|chain|dissemination|nccl", IN(COLLECTIVES "|barrier"),
+	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|nvls|hierarchical|pat|pairwise|chain|dissemination|nccl", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective; nccl: what NCCL's tuning tables take by size, ranks and hosts; left out: the kind's first, as --collectives lists them" },
 	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: the first rank that takes part, of as many as endpoints says" },

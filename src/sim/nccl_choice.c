@@ -20,7 +20,8 @@ static struct nccl_machine machine_of(const struct simulation *simulation, const
 		.nics = hosts->gpus ? hosts->nics : 1,
 		.scale_up_gb_s = (double)hosts->scale_up / 8e9,
 		.nic_gb_s = (double)network->links[network->endpoints[0].link].bits_per_second / 8e9,
-		.capability = hosts->capability ? hosts->capability : USUAL_CAPABILITY };
+		.capability = hosts->capability ? hosts->capability : USUAL_CAPABILITY,
+		.reduces = hosts->reduces && of->ranks % gpus == 0 };
 }
 
 static bool leaves_it_to_nccl(const struct collective *of)

@@ -175,6 +175,7 @@ static int add_collective(
 		return -EINVAL;
 	}
 	of.gpus = simulation->hosts.gpus;
+	of.reduces = simulation->hosts.reduces;
 	of.kind = collective_kind_name(given->kind); /* it outlives this function, as the algorithm's does */
 	int rc = nccl_choice_apply(simulation, &of, why, (unsigned)size);
 	if (!rc)

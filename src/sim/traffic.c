@@ -39,8 +39,9 @@ static void count_edges(struct traffic *traffic, const struct simulation *simula
 	for (uint32_t place = 0; place < job->of.ranks; place++)
 		for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
 			const uint32_t pieces = collective_pieces(edges[i].bytes);
-			traffic->messages += pieces;
-			traffic->bytes += (double)edges[i].bytes;
+			const uint32_t copies = collective_copies(&job->of, &edges[i]);
+			traffic->messages += (double)pieces * copies;
+			traffic->bytes += (double)edges[i].bytes * copies;
 			if (crosses(simulation, collective_rank_at(&job->of, place),
 				    collective_rank_at(&job->of, edges[i].to)))
 				count(traffic, (edges[i].bytes + pieces - 1) / pieces, pieces, &simulation->config);

@@ -520,13 +520,13 @@ workload:
         self.assertEqual([(row["kind"], row["algorithm"], row["ranks"], row["bytes"]) for row in table], [("all-gather", "direct", 4, 1 << 20)])
 
     def test_collective__left_to_nccl_says_what_it_took(self):
-        scenario = os.path.join(ROOT, "examples/dgx-16.yaml")
+        scenario = self.root / "examples/dgx-16.yaml"
         table = self.sim("--collective", "allreduce", "--algorithm", "nccl", "--sizes", "4K", scenario).stdout
         self.assertTrue(table.splitlines()[-1].endswith("  tree LL, 1 channel"), table)
         row = json.loads(self.sim("--collective", "allreduce", "--algorithm", "nccl", "--sizes", "64K", "--json", scenario).stdout)[0]
         self.assertEqual((row["algorithm"], row["protocol"], row["channels"]), ("double-tree", "LL", 16))
         plan = self.sim("--dry-run", "--set", "workload.algorithm=nccl", scenario).stdout
-        self.assertIn("NCCL takes tree Simple, 16 channels for allreduce of 268.4 MB: its model says 2247.7 us", plan)
+        self.assertIn("NCCL takes NVLS tree Simple, 16 channels for allreduce of 268.4 MB: its model says 1655.6 us", plan)
 
     def test_collective__in_a_domain_of_astra_sim_tends_to_its_bandwidth(self):
         (self.place / "HGX-H100-validated.yml").write_text(

@@ -130,9 +130,13 @@ static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hos
 	char why[200] = "";
 	struct job *all[GPUS];
 	struct fabric_config config = config_of(FABRIC_ENGINE);
-	const struct collective of = {
-		.kind = "allreduce", .algorithm = algorithm, .ranks = hosts * GPUS, .bytes = bytes, .gpus = GPUS
-	};
+	const struct collective of = { .kind = "allreduce",
+		.algorithm = algorithm,
+		.ranks = hosts * GPUS,
+		.bytes = bytes,
+		.gpus = GPUS,
+		.reduces = true };
+	assert_int_equal(collective_check(&of, why, sizeof(why)), 0);
 	const uint32_t count = collective_rings(&of, GPUS);
 
 	network_free(&network);
@@ -225,6 +229,33 @@ static void trees_over_hosts__take_their_closed_form(void **state)
 		assert_true((double)result.links[network.endpoints[i].link].bytes < 1.03 * 2 * (double)bytes / GPUS);
 }
 
+/* Each GPU sends S to the switch once and gets S from it once: S over the port's rate, a piece that comes first, and
+ * two ways: 0.1%. */
+static void switch_that_reduces__takes_its_closed_form(void **state)
+{
+	const uint64_t bytes = 4ull << 30;
+	const double said = 2 * 500e3 + (double)(bytes + (128 << 10)) / 450e9 * 1e12;
+	const double is = (double)time_of_hosts("nvls", bytes, 1);
+
+	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
+	assert_true(fabs(is / said - 1) < 0.001);
+	assert_int_equal(result.data_packets, 0);
+}
+
+/* Between hosts the trees of a double tree, without chains: each NIC has at most 2S / N, and it takes that time. */
+static void switches_and_trees__take_their_closed_form(void **state)
+{
+	const uint64_t bytes = 1ull << 30;
+	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
+	const double said = 2.0 * (double)bytes / GPUS / payload_per_ps;
+	const double is = (double)time_of_hosts("nvls", bytes, HOSTS);
+
+	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
+	assert_true(is > said && is < 1.02 * said);
+	for (uint32_t i = 0; i < HOSTS * GPUS; i++)
+		assert_true((double)result.links[network.endpoints[i].link].bytes < 1.03 * 2 * (double)bytes / GPUS);
+}
+
 static void result__is_the_same_with_several_threads(void **state)
 {
 	make_star(&network, RANKS, RATE, VB_US, &ideal);
@@ -257,6 +288,8 @@ int main(void)
 		cmocka_unit_test_teardown(ring_in_a_host__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(hierarchy__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(trees_over_hosts__take_their_closed_form, teardown),
+		cmocka_unit_test_teardown(switch_that_reduces__takes_its_closed_form, teardown),
+		cmocka_unit_test_teardown(switches_and_trees__take_their_closed_form, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,9 +37,13 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 {
 	static bool has_arrived[sizeof(sent) / sizeof(sent[0])];
 	char why[200] = "";
-	const struct collective collective = {
-		.kind = kind, .algorithm = algorithm, .ranks = ranks, .bytes = bytes, .start = 5, .gpus = GPUS
-	};
+	const struct collective collective = { .kind = kind,
+		.algorithm = algorithm,
+		.ranks = ranks,
+		.bytes = bytes,
+		.start = 5,
+		.gpus = GPUS,
+		.reduces = true };
 	collective_job_close(&job);
 	assert_int_equal(collective_check(&collective, why, sizeof(why)), 0);
 	assert_int_equal(collective_job_open(&job, &collective), 0);
@@ -103,7 +107,7 @@ static void bytes__are_the_algorithms(void **state)
 
 static bool runs_with(const struct collective_algorithm *is, uint32_t ranks)
 {
-	if (is->waiting == FOR_BOTH_RINGS)
+	if (is->waiting == FOR_BOTH_RINGS || is->is_by_switch)
 		return ranks % GPUS == 0;
 	return !is->is_by_powers_of_2 || (ranks & (ranks - 1)) == 0;
 }
@@ -239,6 +243,7 @@ static void what_does_not_work__is_refused(void **state)
 {
 	expect_refused("tree", 8, "no algorithm of allreduce is called tree: there is ring, recursive-doubling");
 	expect_refused("halving-doubling", 12, "2, 4, 8, ... ranks, not for 12");
+	expect_refused("nvls", 8, "whole hosts whose scale-up domain reduces (hosts.reduces, or hosts.gpu: H100)");
 	expect_refused("direct", 1 << 20, "more messages");
 	expect_refused("ring", 1 << 20, "more messages");
 }
