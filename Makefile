@@ -161,7 +161,7 @@ gitlab: ## run a job with examples/ci/gitlab.yml by gitlab-ci-local, which is no
 
 format: ## put every C file into the house style, with clang-format 14
 	$(DEPS) format
-	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+	@find . -path './build*' -prune -o -name '*.[ch]' -print0 | xargs -0 clang-format-14 -i
 
 clean: ## remove what was built
 	rm -rf $(BUILD) $(RELEASE) build-asan build-tsan build-fuzz build-deb build-wheel

@@ -15,39 +15,39 @@ const char vb_sim_help[] =
 	"       verbena sim --collective KIND [--sizes A..B] [OPTIONS] FILE.yaml\n"
 	"       verbena sim --loggops L=2500,o=1500,g=1000,G=6,O=0,S=65535 --job FILE [--json]\n"
 	"       verbena sim --job FILE [OPTIONS] FILE.yaml\n"
-	"       verbena sim --keys | --gpus | --collectives\n"
+	"       verbena sim --keys | --gpus | --models | --collectives\n"
 	"\n"
 	"Simulates a network with Verbena's own engine in each of its endpoints, in\n"
 	"virtual time, and reports how long each transfer took and why. The same file and\n"
 	"seed give the same result on every machine, with any number of threads.\n"
 	"\n"
 	"  --keys            every key of a scenario, with units and defaults\n"
-	"  --gpus, --collectives\n"
-	"                    the GPUs that hosts may have, with the source of each number; the\n"
-	"                    collectives and their algorithms\n"
+	"  --gpus, --models, --collectives\n"
+	"                    the GPUs that hosts may have and the models that steps may train,\n"
+	"                    with the source of each number; collectives and their algorithms\n"
 	"  --set KEY=VALUE   replace a value of the file, as --set transport.mtu=1024;\n"
 	"                    as often as wanted\n"
 	"  --seed N, --threads N, --cc NAME\n"
 	"                    short for --set run.seed=N, run.threads=N, transport.cc=NAME,\n"
 	"                    or the variant NAME of the scenario\n"
 	"  --flows FILE      a list of flows, instead of the scenario's workloads\n"
-	"  --job FILE        a job, instead of the workloads: GOAL text, or a Chakra trace, by the\n"
-	"                    PREFIX of its files PREFIX.0.et, PREFIX.1.et, ...\n"
+	"  --job FILE        a job, instead of the workloads: GOAL text, AICB's workload text, or a\n"
+	"                    Chakra trace, by the PREFIX of its files PREFIX.0.et, PREFIX.1.et, ...\n"
 	"  --groups FILE     the groups of its ranks, as ASTRA-sim has them (JSON)\n"
 	"  --trace FILE      write what each rank did when, for ui.perfetto.dev, which keeps the\n"
 	"                    file in the browser, or chrome://tracing\n"
 	"  --loggops L=NS,o=NS,g=NS,G=NS,O=NS,S=BYTES\n"
 	"                    when each rank of the job ends under LogGOPS, as LogGOPSim has it,\n"
-	"                    without a network or scenario; what is left out is as above\n"
+	"                    without a network or scenario; the values above are the defaults\n"
 	"  --collective KIND allreduce, all-gather, reduce-scatter, alltoall, ... of all ranks,\n"
 	"                    instead of the workloads: nccl-tests' table, and the closed form\n"
 	"  --sizes A..B      of that table, each twice the one before, as 8..1G (1K..64M)\n"
 	"  --algorithm NAME  one that --collectives lists; left out: its first\n"
 	"  --json            one JSON object; of a table an array\n"
-	"  --explain job     also tell each step of the job's critical path\n"
+	"  --explain job     also tell each step of the job's critical path, and what it waited for\n"
 	"  --explain pfc     also explain why PAUSE did or did not fire: where, at which threshold, for\n"
 	"                    whose traffic, and which senders it stopped in the end\n"
-	"  --csv FILE        a line for each flow, message or operation\n"
+	"  --csv FILE        a line for each flow, message or operation; of --collective for each row\n"
 	"  --no-alone        of several jobs do not run each by itself, too\n"
 	"  --dry-run         only say what would be run, and how much memory and time it would take\n"
 	"  --pcap FILE       a pcapng capture for Wireshark of the scenario's capture.links,\n"
@@ -86,6 +86,7 @@ enum {
 	OPTION_DRY_RUN,
 	OPTION_NO_ALONE,
 	OPTION_GPUS,
+	OPTION_MODELS,
 	OPTION_COLLECTIVES,
 	OPTION_COLLECTIVE,
 	OPTION_SIZES,
@@ -114,6 +115,7 @@ static const struct option long_options[] = {
 	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
 	{ "no-alone", no_argument, NULL, OPTION_NO_ALONE },
 	{ "gpus", no_argument, NULL, OPTION_GPUS },
+	{ "models", no_argument, NULL, OPTION_MODELS },
 	{ "collectives", no_argument, NULL, OPTION_COLLECTIVES },
 	{ "collective", required_argument, NULL, OPTION_COLLECTIVE },
 	{ "sizes", required_argument, NULL, OPTION_SIZES },
@@ -197,6 +199,9 @@ static int take(const struct vb_command *self, struct parsed *parsed, int option
 	case OPTION_GPUS:
 		parsed->list = sim_print_gpus;
 		return VB_EXIT_OK;
+	case OPTION_MODELS:
+		parsed->list = sim_print_models;
+		return VB_EXIT_OK;
 	case OPTION_COLLECTIVES:
 		parsed->list = sim_print_collectives;
 		return VB_EXIT_OK;
@@ -245,8 +250,11 @@ static int check_loggops(const struct vb_command *self, const struct sim_options
 		return vb_usage_error(self, "--loggops needs --job FILE");
 	if (options->argument_count > 0)
 		return vb_usage_error(self, "--loggops has no network, and takes no scenario");
-	if (options->is_comparison || options->csv || options->pcap || options->explains_pfc || options->flows ||
-		options->collective.kind || options->setting_count > 0)
+	const struct sim_collective *collective = &options->collective;
+	const bool is_of_network = options->is_comparison || options->flows || options->pcap || options->explains_pfc ||
+				   options->skips_alone || options->is_dry || options->setting_count > 0 ||
+				   collective->kind || collective->sizes || collective->algorithm;
+	if (is_of_network || options->csv || options->trace || options->groups || options->explains_job)
 		return vb_usage_error(self, "--loggops takes --job and --json alone");
 	return VB_EXIT_OK;
 }
@@ -269,8 +277,11 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 	options->argument_count = (unsigned)(argc - optind);
 	if (!status && options->loggops)
 		return check_loggops(self, options);
-	if (!status && (options->groups || options->trace || options->explains_job) && !options->job)
-		return vb_usage_error(self, "--groups, --trace and --explain job are of --job");
+	if (!status && options->groups && !options->job)
+		return vb_usage_error(self, "--groups is of --job");
+	if (!status && (options->trace || options->explains_job) &&
+		(options->flows || options->is_comparison || options->collective.kind))
+		return vb_usage_error(self, "--trace and --explain job are of one job");
 	if (!status && options->job && (options->flows || options->is_comparison || options->collective.kind))
 		return vb_usage_error(self, "--job takes no --flows, --compare and --collective");
 	if (!status && (options->argument_count < 1 || (options->argument_count > 1 && !options->is_comparison)))
@@ -280,9 +291,10 @@ static int parse(const struct vb_command *self, struct parsed *parsed, int argc,
 	const struct sim_collective *collective = &options->collective;
 	if (!collective->kind && (collective->sizes || collective->algorithm))
 		return vb_usage_error(self, "--sizes and --algorithm are of --collective");
-	if (collective->kind &&
-		(options->is_comparison || options->csv || options->pcap || options->explains_pfc || options->flows))
-		return vb_usage_error(self, "--collective takes no --compare, --csv, --pcap, --explain and --flows");
+	if (collective->kind && (options->is_comparison || options->pcap || options->explains_pfc || options->flows))
+		return vb_usage_error(self, "--collective takes no --compare, --pcap, --explain and --flows");
+	if (options->is_dry && options->is_json)
+		return vb_usage_error(self, "--dry-run prints text: it takes no --json");
 	return status;
 }
 

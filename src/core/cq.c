@@ -39,6 +39,7 @@ int vb_cq_create(struct vb_nic *nic, const struct vb_cq_config *config, struct v
 		.capacity = config->capacity,
 		.ignore_overrun = config->ignore_overrun,
 		.user = config->user,
+		.last_waking = UINT32_MAX,
 		.notice = { .of = VB_NOTICE_OF_CQ },
 	};
 	vb_list_init(&new->notice.link);
@@ -106,10 +107,20 @@ bool vb_cq_is_empty(const struct vb_cq *cq)
 	       !atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 }
 
+/* Written once a notification, not at every poll: other threads read the line. */
+static inline void note_poll(struct vb_cq *cq)
+{
+	if (!atomic_load_explicit(&cq->is_polled, memory_order_relaxed))
+		atomic_store_explicit(&cq->is_polled, true, memory_order_relaxed);
+}
+
 /* Inline: whoever says what to do with them has it done without a call for each. */
 __attribute__((always_inline)) static inline int take_all(struct vb_cq *cq, int n, vb_cq_taker *taker, void *to)
 {
-	if (n <= 0 || vb_cq_is_empty(cq))
+	if (n <= 0)
+		return 0;
+	note_poll(cq);
+	if (vb_cq_is_empty(cq))
 		return 0;
 	vb_lock_take(&cq->lock);
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
@@ -157,14 +168,36 @@ void vb_cq_forget_qp(struct vb_cq *cq, uint32_t qpn)
 	assert(kept - head <= tail - head);
 }
 
-void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only)
+/* The holder polled, and then there came a completion that notified nobody: it may not look again before it sleeps. */
+static bool is_news(const struct vb_cq *cq, bool solicited_only)
+{
+	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	uint32_t stored = atomic_load_explicit(&cq->tail, memory_order_relaxed) - head;
+	if (stored == 0 || !atomic_load_explicit(&cq->is_polled, memory_order_relaxed))
+		return false;
+	return !solicited_only || cq->last_waking - head < stored;
+}
+
+static void fire(struct vb_cq *cq)
+{
+	cq->armed = VB_CQ_QUIET;
+	atomic_store_explicit(&cq->is_polled, false, memory_order_relaxed);
+}
+
+/* A program that polls, arms and sleeps would miss what came after it had polled. The specification lets it miss that,
+ * adapters that compare the consumer's index do not, and programs rely on them (UCX arms and does not poll again). */
+bool vb_cq_request_notify(struct vb_cq *cq, bool solicited_only)
 {
 	vb_lock_take(&cq->lock);
-	if (!solicited_only)
+	bool is_due = is_news(cq, solicited_only);
+	if (is_due)
+		fire(cq);
+	else if (!solicited_only)
 		cq->armed = VB_CQ_NEXT;
 	else if (cq->armed == VB_CQ_QUIET)
 		cq->armed = VB_CQ_SOLICITED;
 	vb_lock_release(&cq->lock);
+	return is_due;
 }
 
 struct vb_wc *vb_cq_claim(struct vb_cq *cq, bool wakes, enum vb_cq_outcome *outcome)
@@ -186,8 +219,10 @@ struct vb_wc *vb_cq_claim(struct vb_cq *cq, bool wakes, enum vb_cq_outcome *outc
 	}
 	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
 	bool fires = cq->armed == VB_CQ_NEXT || (cq->armed == VB_CQ_SOLICITED && wakes);
+	if (wakes)
+		cq->last_waking = tail;
 	if (fires)
-		cq->armed = VB_CQ_QUIET;
+		fire(cq);
 	*outcome = fires ? VB_CQ_NOTIFY : VB_CQ_STORED;
 	return &cq->ring[tail & (cq->size - 1)];
 }

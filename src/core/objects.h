@@ -204,8 +204,9 @@ int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int n);
 /* The same, each shown to taker where it lies, with the queue's lock held, as the index-th of to. [any] */
 typedef void vb_cq_taker(void *to, uint32_t index, const struct vb_wc *wc);
 int vb_cq_take(struct vb_cq *cq, int n, vb_cq_taker *taker, void *to);
-/* The next completion (or the next solicited or failed one) raises VB_EVENT_COMPLETION once. [any] */
-void vb_cq_request_notify(struct vb_cq *cq, bool solicited_only);
+/* The next completion (or the next solicited or failed one) raises VB_EVENT_COMPLETION once. true: it is there already
+ * and came after the holder had polled, so the caller notifies, and nothing else will. [any] */
+bool vb_cq_request_notify(struct vb_cq *cq, bool solicited_only);
 void *vb_cq_user(const struct vb_cq *cq);
 
 /* ---- Receive work requests, shared receive queues ---------------------------------------------------------------- */

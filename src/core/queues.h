@@ -24,6 +24,8 @@ struct vb_cq {
 	uint32_t size, capacity;
 	atomic_uint head, tail; /* free running; tail is written under the lock */
 	enum { VB_CQ_QUIET, VB_CQ_NEXT, VB_CQ_SOLICITED } armed;
+	atomic_bool is_polled;  /* since it notified: of what is there now nobody was told */
+	uint32_t last_waking;   /* index of the last completion that was solicited, or failed */
 	atomic_bool is_overrun; /* written under the lock */
 	bool ignore_overrun;
 	atomic_uint users; /* send and receive sides of QPs */

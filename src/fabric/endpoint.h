@@ -25,6 +25,8 @@ struct endpoint_kind {
 	void (*expect)(struct shard *shard, uint32_t endpoint, uint32_t connection);
 	uint32_t flow_bytes; /* of what it knows of each message: flow_part */
 	void (*post)(struct shard *shard, uint32_t flow);
+	/* The source port of the packets of a message that is about to end. NULL: its entropy. */
+	uint16_t (*port)(const struct fabric *fabric, const struct flow_state *flow);
 	/* The next packet to leave; NO_PACKET: there is none, or no memory. While shard->at_hand is not 0, more packets
 	 * have been decided on, and are taken at once. */
 	uint32_t (*pull)(struct shard *shard, struct endpoint *endpoint, uint32_t number);
@@ -57,7 +59,7 @@ extern const struct endpoint_kind tcp_ends;
 /* A packet, counted. Its size is filled in unless given (packets that are not RoCE), and so are the properties of
  * answers. NO_PACKET: no memory; the shard's is_out_of_memory is set. */
 uint32_t endpoint_make_packet(struct shard *shard, const struct vb_packet *headers, struct packet packet);
-/* What the endpoint's kind knows of a message. */
+/* The part of a message that belongs to the kind of endpoint. */
 static inline void *flow_part(const struct fabric *fabric, uint32_t flow)
 {
 	return flow_at(fabric, flow) + 1;

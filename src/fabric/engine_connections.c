@@ -10,23 +10,135 @@
 #include "net/grow.h"
 
 enum {
-	KEPT_DEPTH = 64, /* work requests that a connection that stays open takes at a time */
-	MOST_OF_A_PAIR = 32,
+	KEPT_DEPTH = 64,  /* work requests that a connection that stays open takes at a time */
+	MOST_PLACES = 32, /* of a pair: bits of engine_end.used */
+	NO_PLACE = 255,
 	FEWEST_SOURCES = 64,
-	MOST_TRIES = 1 << 13, /* all numbers of requesters */
+	NOBODYS_INDEX = 0, /* no QP has it */
 };
 
 /* In generations, until nothing of a flow is under way: its requests have arrived, their acks and CNPs, and the CNPs
  * for marked acks. */
 #define QUIET_TURNS 3
 
-/* ---- QPs --------------------------------------------------------------------------------------------------------- */
+/* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
 /* Every lane has slot 1. */
-static uint32_t number_of(uint16_t index)
+static uint32_t number_of(uint32_t index)
 {
 	return 1u << 16 | index;
 }
+
+static uint16_t next_listed_number(struct fabric *fabric, uint32_t endpoint)
+{
+	struct engine_end *end = &fabric->endpoints[endpoint].engine;
+	if (fabric->number_sources == 0)
+		return (uint16_t)vb_lane_next_number(end->lane);
+	return (uint16_t)(CONNECTIONS_FIRST_LISTED + end->next_number++);
+}
+
+/* A lane finds its QPs by the low bits of their numbers, in a table that doubles until no two share a place. So the low
+ * bits of a responder are its source, and other numbers have one bit more, which these have not. */
+static uint32_t sources_of(const struct fabric_config *config, const struct network *network)
+{
+	uint32_t count = FEWEST_SOURCES;
+	while (count < network->endpoint_count)
+		count *= 2;
+	return config->job_count ? count : 0;
+}
+
+static uint32_t responder_at(const struct fabric *fabric, uint32_t src, uint32_t place)
+{
+	return CONNECTIONS_FIRST_RESPONDER + place * 2 * fabric->number_sources + src;
+}
+
+/* Whether it is a responder's number that has no place: of its source's own choice, so that those of others may be the
+ * same. */
+static bool is_without_place(const struct fabric *fabric, uint32_t index)
+{
+	return index >= CONNECTIONS_FIRST_RESPONDER && index & fabric->number_sources;
+}
+
+/* The next number with that bit of those from `first` on that the lane does not have; 0: it has them all. */
+static uint32_t next_free(
+	const struct fabric *fabric, const struct vb_lane *lane, uint32_t first, uint32_t range, uint16_t *next)
+{
+	const uint32_t all = fabric->number_sources;
+	for (uint32_t tries = 0; tries < range / 2; tries++) {
+		const uint32_t k = (*next)++ % (range / 2);
+		const uint32_t index = first + (k / all * 2 * all + all + k % all);
+		assert(index < first + range);
+		if (!vb_lane_has_qp(lane, number_of(index)))
+			return index;
+	}
+	return 0;
+}
+
+static uint32_t next_requester(const struct fabric *fabric, struct engine_end *end)
+{
+	return next_free(fabric, end->lane, CONNECTIONS_FIRST_REQUESTER,
+		CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER, &end->next_number);
+}
+
+/* The number that the QP has at its destination, where the number on the wire may be several sources'. */
+static uint32_t next_responder(const struct fabric *fabric, struct engine_end *end)
+{
+	return next_free(fabric, end->lane, CONNECTIONS_FIRST_RESPONDER, CONNECTIONS_FIRST_RESPONDER, &end->next_here);
+}
+
+static void run_out_of_numbers(struct shard *shard, uint32_t endpoint)
+{
+	shard->is_out_of_numbers = true;
+	shard->out_of_numbers = endpoint;
+}
+
+static uint32_t take_place(const struct fabric *fabric, uint32_t *used)
+{
+	const uint32_t room = CONNECTIONS_FIRST_RESPONDER / (2 * fabric->number_sources);
+	const uint32_t most = room < MOST_PLACES ? room : MOST_PLACES;
+	uint32_t place = 0;
+	while (place < most && *used >> place & 1)
+		place++;
+	if (place == most)
+		return NO_PLACE;
+	*used |= 1u << place;
+	return place;
+}
+
+static bool take_numbers(struct shard *shard, struct connection *its)
+{
+	const struct fabric *fabric = shard->fabric;
+	struct engine_end *end = &fabric->endpoints[its->src].engine;
+	const uint32_t requester = next_requester(fabric, end);
+	uint32_t *used = requester ? number_map_make(&end->used, its->dst) : NULL;
+	if (!requester)
+		run_out_of_numbers(shard, its->src);
+	else
+		shard->is_out_of_memory |= !used;
+	if (!used)
+		return false;
+	its->requester_index = (uint16_t)requester;
+	its->place = (uint8_t)take_place(fabric, used);
+	its->responder_index = (uint16_t)(its->place != NO_PLACE ? responder_at(fabric, its->src, its->place)
+								 : requester - CONNECTIONS_FIRST_REQUESTER +
+									   CONNECTIONS_FIRST_RESPONDER);
+	assert(is_without_place(fabric, its->responder_index) == (its->place == NO_PLACE));
+	return true;
+}
+
+static void give_back_numbers(struct fabric *fabric, const struct connection *its)
+{
+	struct number_map *map = &fabric->endpoints[its->src].engine.used;
+	uint32_t *used = number_map_find(map, its->dst);
+	if (its->place == NO_PLACE)
+		return;
+	assert(used);
+	*used &= ~(1u << its->place);
+	if (*used == 0)
+		number_map_remove(map, its->dst);
+}
+
+/* ---- QPs --------------------------------------------------------------------------------------------------------- */
 
 static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, uint8_t traffic_class, struct vb_qp *qp,
 	uint32_t dest_qpn)
@@ -63,7 +175,7 @@ static int connect_qp(const struct fabric *fabric, uint32_t own, uint32_t peer, 
 	return rc;
 }
 
-static int create_qp(const struct fabric *fabric, uint32_t endpoint, uint16_t index, struct connection *user,
+static int create_qp(const struct fabric *fabric, uint32_t endpoint, uint32_t index, struct connection *user,
 	uint32_t depth, struct vb_qp **qp)
 {
 	struct endpoint *its = &fabric->endpoints[endpoint];
@@ -118,11 +230,17 @@ int connection_expect_arrival(struct shard *shard, struct connection *its)
 static int open_responder(struct shard *shard, struct connection *its)
 {
 	const struct fabric *fabric = shard->fabric;
+	struct engine_end *end = &fabric->endpoints[its->dst].engine;
+	const uint32_t index = its->place == NO_PLACE ? next_responder(fabric, end) : its->responder_index;
 	assert(!its->responder);
+	if (index == 0) {
+		run_out_of_numbers(shard, its->dst);
+		return 0;
+	}
 	introduce(fabric, its->dst, its->src);
 	int rc = telemetry_open_connection(fabric, its);
 	if (rc == 0)
-		rc = create_qp(fabric, its->dst, its->responder_index, its, 1, &its->responder);
+		rc = create_qp(fabric, its->dst, index, its, 1, &its->responder);
 	if (rc == 0)
 		rc = connect_qp(fabric, its->dst, its->src, its->traffic_class, its->responder,
 			number_of(its->requester_index));
@@ -141,84 +259,18 @@ bool engine_make_room(struct shard *shard, struct endpoint *endpoint, uint32_t p
 	return !shard->is_out_of_memory;
 }
 
-/* ---- Numbers ----------------------------------------------------------------------------------------------------- */
-
-static bool has_list_alone(const struct fabric *fabric)
-{
-	return fabric->config->job_count == 0;
-}
-
-static uint16_t next_listed_number(struct fabric *fabric, uint32_t endpoint)
-{
-	struct engine_end *end = &fabric->endpoints[endpoint].engine;
-	if (has_list_alone(fabric))
-		return (uint16_t)vb_lane_next_number(end->lane);
-	return (uint16_t)(CONNECTIONS_FIRST_LISTED + end->next_number++);
-}
-
-/* A lane finds its QPs by the low bits of their numbers, in a table that doubles until no two share a place. So the low
- * bits of a responder are its source, and those of requesters have one bit more, which responders have not. */
-static uint32_t sources(const struct fabric *fabric)
-{
-	uint32_t count = FEWEST_SOURCES;
-	while (count < fabric->network->endpoint_count)
-		count *= 2;
-	assert(count <= CONNECTIONS_MOST_ENDPOINTS);
-	return count;
-}
-
-static uint16_t next_requester(const struct fabric *fabric, struct engine_end *end)
-{
-	const uint32_t all = sources(fabric), range = CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER;
-	const uint32_t k = end->next_number++ % (range / 2);
-	return (uint16_t)(CONNECTIONS_FIRST_REQUESTER + (k / all * 2 * all + all + k % all) % range);
-}
-
-static uint16_t responder_at(const struct fabric *fabric, uint32_t src, uint32_t place)
-{
-	return (uint16_t)(CONNECTIONS_FIRST_RESPONDER + place * 2 * sources(fabric) + src);
-}
-
-static bool take_numbers(struct shard *shard, struct connection *its)
-{
-	const struct fabric *fabric = shard->fabric;
-	struct engine_end *end = &fabric->endpoints[its->src].engine;
-	const uint32_t room = CONNECTIONS_FIRST_RESPONDER / (2 * sources(fabric));
-	const uint32_t most = room < MOST_OF_A_PAIR ? room : MOST_OF_A_PAIR;
-	uint32_t *used = number_map_make(&end->used, its->dst), place = 0, tries = 0;
-	shard->is_out_of_memory |= !used;
-	if (!used)
-		return false;
-	while (place < most && *used >> place & 1)
-		place++;
-	do
-		its->requester_index = next_requester(fabric, end);
-	while (vb_lane_has_qp(end->lane, number_of(its->requester_index)) && tries++ < MOST_TRIES);
-	shard->is_out_of_numbers |= place == most || tries > MOST_TRIES;
-	if (shard->is_out_of_numbers)
-		return false;
-	*used |= 1u << place;
-	its->place = (uint8_t)place;
-	its->responder_index = responder_at(fabric, its->src, place);
-	return true;
-}
-
-static void give_back_numbers(struct fabric *fabric, const struct connection *its)
-{
-	struct number_map *map = &fabric->endpoints[its->src].engine.used;
-	uint32_t *used = number_map_find(map, its->dst);
-	assert(used);
-	*used &= ~(1u << its->place);
-	if (*used == 0)
-		number_map_remove(map, its->dst);
-}
-
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t expected_key(uint32_t src, uint32_t index)
+{
+	return (uint64_t)src << 16 | index;
+}
 
 void connection_expect(struct shard *shard, uint32_t endpoint, uint32_t number)
 {
 	const struct connection *its = connection_at(shard->fabric, number);
-	uint32_t *expected = number_map_make(&shard->fabric->endpoints[endpoint].engine.expected, its->responder_index);
+	uint32_t *expected = number_map_make(
+		&shard->fabric->endpoints[endpoint].engine.expected, expected_key(its->src, its->responder_index));
 	assert(its->dst == endpoint);
 	shard->is_out_of_memory |= !expected;
 	if (expected)
@@ -238,6 +290,11 @@ static void tell_destination(struct shard *shard, const struct connection *its)
 		return;
 	}
 	box->news[box->news_count++] = (struct mailbox_news){ its->dst, its->number };
+}
+
+static void expect_no_more(struct fabric *fabric, const struct connection *its)
+{
+	number_map_remove(&fabric->endpoints[its->dst].engine.expected, expected_key(its->src, its->responder_index));
 }
 
 static struct connection *make(struct shard *shard, const struct flow_state *flow, uint32_t depth)
@@ -284,10 +341,10 @@ static struct connection *open_own(struct shard *shard, const struct flow_state 
 /* Of an endpoint: GPUs that share a NIC, jobs and traffic classes do not share connections. */
 static uint64_t key_of(const struct fabric *fabric, const struct flow_state *flow)
 {
-	const uint32_t gpus = fabric->config->hosts.gpus;
-	const uint32_t gpu = gpus ? flow->from % gpus : 0;
-	assert(gpu < 1u << 10 && flow->channel < 1u << 11 && flow->traffic_class < 1u << 3);
-	return (uint64_t)flow->to << 32 | gpu << 22 | flow->channel << 11 | flow->traffic_class << 8 | flow->job;
+	const uint32_t gpu = hosts_gpu_in_host(&fabric->config->hosts, flow->from);
+	assert(flow->to < 1u << 24 && gpu < 1u << 10 && flow->channel < 1u << 11 && flow->traffic_class < 1u << 3);
+	return (uint64_t)flow->to << 40 | (uint64_t)gpu << 30 | flow->channel << 19 | flow->traffic_class << 16 |
+	       flow->job;
 }
 
 struct connection *connection_of(struct shard *shard, struct flow_state *flow, uint32_t pieces)
@@ -312,11 +369,20 @@ struct connection *connection_of(struct shard *shard, struct flow_state *flow, u
 	return number ? its : NULL;
 }
 
-void connection_answer(struct shard *shard, uint32_t endpoint, uint32_t qpn)
+uint32_t connection_qpn(struct shard *shard, uint32_t endpoint, uint32_t src, uint32_t qpn)
 {
-	const uint32_t *number = number_map_find(&shard->fabric->endpoints[endpoint].engine.expected, (uint16_t)qpn);
-	if (number)
-		shard->is_out_of_memory |= open_responder(shard, connection_at(shard->fabric, *number)) != 0;
+	const struct engine_end *end = &shard->fabric->endpoints[endpoint].engine;
+	const uint32_t index = (uint16_t)qpn;
+	const bool is_of_source = is_without_place(shard->fabric, index);
+	if (!is_of_source && vb_lane_has_qp(end->lane, qpn))
+		return qpn;
+	const uint32_t *number = number_map_find(&end->expected, expected_key(src, index));
+	struct connection *its = number ? connection_at(shard->fabric, *number) : NULL;
+	if (its && !its->responder)
+		shard->is_out_of_memory |= open_responder(shard, its) != 0;
+	if (its && its->responder)
+		return vb_qp_number(its->responder);
+	return is_of_source ? number_of(NOBODYS_INDEX) : qpn;
 }
 
 /* ---- Opening and closing ----------------------------------------------------------------------------------------- */
@@ -349,6 +415,8 @@ int connections_open(struct fabric *fabric)
 		return -ENOMEM;
 	pool_open(&fabric->connections, sizeof(struct connection));
 	pool_open(&fabric->timers, sizeof(struct vb_timer));
+	fabric->number_sources = sources_of(fabric->config, fabric->network);
+	assert(fabric->number_sources <= CONNECTIONS_MOST_ENDPOINTS);
 	for (uint32_t i = 0; i < list->count; i++) {
 		if (list->flows[i].bytes > (uint64_t)VB_MAX_QP_WR * ENGINE_PIECE_BYTES)
 			return -EINVAL;
@@ -404,24 +472,25 @@ static void close_own(struct fabric *fabric, struct connection *its)
 	else
 		give_back_numbers(fabric, its);
 	destroy_both(its);
-	number_map_remove(&fabric->endpoints[its->dst].engine.expected, its->responder_index);
+	expect_no_more(fabric, its);
 	pool_put(&fabric->connections, &fabric->shards[fabric->endpoints[its->src].shard].connections, its->number);
 }
 
 static bool stays_open(const struct fabric *fabric, const struct connection *its)
 {
-	return its->is_kept || engine_is_behind_sockets(fabric);
+	return its->is_kept || (its->is_listed && engine_is_behind_sockets(fabric));
 }
 
 /* Of jobs, whose connections are many: what still comes finds no QP and is dropped, and the numbers stay taken until
- * nothing comes. A list's results do not depend on when its connections are closed. */
+ * nothing comes. Without a place it is the requester that keeps the number. A list's results do not depend on when its
+ * connections are closed. */
 void connection_retire_after(struct fabric *fabric, uint32_t number)
 {
 	struct connection *its = connection_at(fabric, flow_at(fabric, number)->connection);
-	if (its->is_listed || stays_open(fabric, its) || !vb_qp_is_quiet(its->requester))
+	if (its->is_listed || its->place == NO_PLACE || stays_open(fabric, its) || !vb_qp_is_quiet(its->requester))
 		return;
 	destroy_both(its);
-	number_map_remove(&fabric->endpoints[its->dst].engine.expected, its->responder_index);
+	expect_no_more(fabric, its);
 }
 
 bool connection_close_after(struct fabric *fabric, uint32_t number)

@@ -5,7 +5,9 @@
  * Both ends must know both QPs' numbers before the first packet, and shards do not ask each other:
  *   the list's flows   have the numbers that they would have if all QPs were made at the beginning, flow by flow
  *   other messages     the requester's number is the source's to choose. The responder's says which source it is, and
- *                      which of its connections to this peer
+ *                      which of its first connections to this peer. One beyond these has a number without such a
+ *                      place on the wire: the requester's, moved to the responders' part. The destination gives that
+ *                      QP a number of its own, and finds it by the source and the number on the wire
  * Where there are other jobs, each of the three has its part of an endpoint's numbers.
  *
  * The shard of the source makes the connection, and tells the destination's, which waits for the first packet. */
@@ -32,8 +34,9 @@ struct connection {
 	uint32_t depth, posted;               /* of the requester's send queue; work requests in it */
 	uint32_t first_waiting, last_waiting; /* messages for which it has no room; first: or FLOW_NONE */
 	uint16_t requester_index, responder_index, entropy;
+	uint16_t port; /* the requester's source port, if messages are told */
 	uint8_t traffic_class;
-	uint8_t place;       /* of a job's: which of its source's to this peer */
+	uint8_t place;       /* of a job's: which of its source's to this peer; 255: it has none */
 	uint8_t quiet_turns; /* since its message ended */
 	bool is_listed, is_kept, tells_arrivals;
 };
@@ -67,9 +70,9 @@ void connections_forget_timers(struct fabric *fabric); /* after these */
 struct connection *connection_of(struct shard *shard, struct flow_state *flow, uint32_t pieces);
 /* Another shard has made a connection to this endpoint. */
 void connection_expect(struct shard *shard, uint32_t endpoint, uint32_t connection);
-/* A packet for a QP that does not exist: the first packet of a connection to get through, or an answer to one that is
- * over. */
-void connection_answer(struct shard *shard, uint32_t endpoint, uint32_t qpn);
+/* The number, at this endpoint, of the QP that a packet from src is for. It makes the QP of a connection whose first
+ * packet this is. No QP has the number of one that is over. */
+uint32_t connection_qpn(struct shard *shard, uint32_t endpoint, uint32_t src, uint32_t qpn);
 /* Posts the receive request for the next message whose arrival is to be told. */
 int connection_expect_arrival(struct shard *shard, struct connection *connection);
 /* Room for the completions of so many more work requests; false: no memory. */

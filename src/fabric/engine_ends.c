@@ -200,6 +200,19 @@ static const struct connection *connection_with(const struct vb_qp *qp)
 	return vb_qp_user(qp);
 }
 
+static uint16_t port(const struct fabric *fabric, const struct flow_state *flow)
+{
+	return connection_at(fabric, flow->connection)->port;
+}
+
+/* Of packets that are no answers. */
+static void note_port(const struct fabric *fabric, const struct vb_outgoing *out, uint16_t number)
+{
+	struct connection *its = connection_at(fabric, connection_with(out->qp)->number);
+	if (out->qp == its->requester)
+		its->port = number;
+}
+
 /* A NIC decides on each packet when the wire is free; a process hands over all that it has. */
 static bool fill_batch(struct shard *shard, struct endpoint *endpoint)
 {
@@ -215,10 +228,13 @@ static uint32_t pull(struct shard *shard, struct endpoint *endpoint, uint32_t nu
 		return NO_PACKET;
 	const unsigned count = shard->batch->count;
 	const struct vb_outgoing *out = &shard->batch->out[count - shard->at_hand--];
+	const uint16_t its = ns3_is_wanted(shard->fabric) ? connection_with(out->qp)->entropy : out->flow;
+	if (shard->fabric->config->tells_messages)
+		note_port(shard->fabric, out, its);
 	uint32_t index = endpoint_make_packet(shard, &out->packet,
 		(struct packet){ .src = number,
 			.dst = endpoint_of(&out->av->dgid),
-			.flow = ns3_is_wanted(shard->fabric) ? connection_with(out->qp)->entropy : out->flow,
+			.flow = its,
 			.traffic_class = out->av->traffic_class >> DSCP_SHIFT,
 			.takes_marks = (out->av->traffic_class & CE) != 0 });
 	if (shard->told && index != NO_PACKET)
@@ -310,9 +326,8 @@ static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t num
 		.traffic_class = packet->is_marked ? CE : ECT };
 	struct vb_packet headers = packet_headers(shard, index);
 	shard->responses += vb_packet_row(&headers)->is_response;
-	if (!vb_lane_has_qp(endpoint->engine.lane, headers.dest_qpn))
-		connection_answer(shard, number, headers.dest_qpn);
-	if (shard->is_out_of_memory) {
+	headers.dest_qpn = connection_qpn(shard, number, packet->src, headers.dest_qpn);
+	if (shard->is_out_of_memory || shard->is_out_of_numbers) {
 		packet_put(shard, index);
 		return;
 	}
@@ -387,6 +402,7 @@ const struct endpoint_kind engine_ends = {
 	.retire_flow = connection_retire_after,
 	.expect = connection_expect,
 	.post = post,
+	.port = port,
 	.pull = pull,
 	.hold = hold,
 	.wants = wants,

@@ -105,8 +105,9 @@ struct fabric_config {
 			  rate and timeout: livelock; 0: 1 s, or as long as all retries take */
 	bool tells_messages; /* all messages of jobs: fabric_result.messages */
 	bool tells_queues;   /* average queue lengths: fabric_link_counts.queued_area */
-	bool tells_pauses;   /* the causes of pauses: fabric_result.pauses_told. Costs a walk through a switch's queues
-				for each pause */
+	bool tells_series; /* what links did over time: fabric_result.samples. About 10 KB for each link that is used */
+	bool tells_pauses; /* the causes of pauses: fabric_result.pauses_told. Costs a walk through a switch's queues
+			      for each pause */
 	/* Called about once per second of real time; false ends the run. NULL: not called. */
 	bool (*on_progress)(void *user, const struct fabric_progress *progress);
 	void *user;
@@ -124,7 +125,7 @@ enum fabric_end {
 	FABRIC_IDLE,     /* no events are left, and flows are open */
 	FABRIC_STOPPED,  /* on_progress returned false */
 	FABRIC_MEMORY,
-	FABRIC_NUMBERS, /* two endpoints have more connections at a time than there are numbers for their QPs */
+	FABRIC_NUMBERS, /* an endpoint has more connections at a time than there are numbers for their QPs */
 };
 
 /* Counts of a link, for the whole run. */
@@ -140,6 +141,16 @@ struct fabric_link_counts {
 	double queued_area; /* if asked for: bytes in its queue, and those of the packet on the wire that have not left,
 			       times picoseconds */
 	uint32_t watchdog_fired;
+};
+
+#define FABRIC_SAMPLES 256
+
+/* Counts of a link in a part of the run's time. */
+struct fabric_sample {
+	uint64_t bytes;     /* that began to leave */
+	double queued_area; /* bytes that waited for it, times picoseconds */
+	vb_time paused;     /* summed over all classes */
+	uint64_t missing;   /* packets that were dropped before it, or lost on it */
 };
 
 #define FABRIC_PAUSE_MOST 4
@@ -192,6 +203,8 @@ struct fabric_message {
 	uint64_t tag, bytes;
 	vb_time start, end;                   /* end: when the program heard of it; of one that failed too */
 	uint32_t src, dst, job, error, cause; /* src, dst: ranks */
+	uint32_t from, to;                    /* endpoints */
+	uint16_t port;                        /* the source port of its packets */
 };
 
 #define FABRIC_FAILURES 8
@@ -208,14 +221,20 @@ struct fabric_result {
 	struct flow_result *flows;                       /* in the order of config->flows */
 	struct fabric_failure failures[FABRIC_FAILURES]; /* the first of all messages that failed, by time */
 	uint32_t failure_count;
-	struct fabric_message *messages; /* if asked for: those that ended, by start, source, job and tag */
+	struct fabric_message
+		*messages; /* if asked for: those that ended, by start, source, job, tag and destination */
 	uint64_t message_count;
 	struct fabric_link_counts *links;
-	uint32_t *cycle; /* links of a deadlock, each waiting for the next */
+	struct fabric_sample **samples; /* if asked for: by link, FABRIC_SAMPLES of them, one after the other from 0 on;
+					   NULL: nothing passed */
+	uint32_t sampled_links;         /* how many links samples are of: all, or 0 */
+	vb_time sample_width;           /* the time of each */
+	uint32_t *cycle;                /* links of a deadlock, each waiting for the next */
 	uint32_t cycle_count;
 	struct fabric_pauses *pauses_told; /* by link and class: those that any packet came by */
 	uint32_t pauses_told_count;
-	vb_time ended_at;  /* in virtual time */
+	uint32_t out_of_numbers; /* FABRIC_NUMBERS: an endpoint that is; else NETWORK_NONE */
+	vb_time ended_at;        /* in virtual time */
 	vb_time last_flow; /* completion time, from 0: when the last of the flows and operations ended that did; or
 			      arrived, of a job that ends by arrival */
 	vb_time *job_ends; /* likewise of each of config->jobs */
@@ -234,7 +253,12 @@ struct fabric_result {
 /* Runs to whatever end: 0 and a result; -EINVAL and why, -ENOMEM. */
 int fabric_run(const struct fabric_config *config, struct fabric_result *result, char *why, unsigned why_size);
 void fabric_result_free(struct fabric_result *result);
-const char *fabric_end_text(enum fabric_end end);
+/* The links by which the packets of a message went, in order, and how many there are. 0: they went by several, or it is
+ * not known: where switches spray, are adaptive or hash as ns-3 does, and where links go down. */
+#define FABRIC_PATH 16
+struct routes;
+uint32_t fabric_path(const struct fabric_config *config, const struct routes *routes,
+	const struct fabric_message *message, uint32_t links[FABRIC_PATH]);
 
 /* The address of an endpoint: its number in 10.0.0.0/8, from 10.0.0.1. */
 static inline struct vb_gid fabric_gid(uint32_t endpoint)

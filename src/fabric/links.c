@@ -8,6 +8,7 @@
 #include "net/grow.h"
 #include "fabric/endpoint.h"
 #include "fabric/port.h"
+#include "fabric/series.h"
 #include "fabric/taps.h"
 #include "fabric/telemetry.h"
 
@@ -137,6 +138,7 @@ static void set_out_faulty(struct shard *shard, uint32_t number, uint32_t index,
 	if (drawn.is_lost) {
 		credits_return(fabric, number, packet);
 		fabric->counts[number].lost++;
+		series_on_missing(shard, number);
 		shard->lost++;
 		packet_put(shard, index);
 		return;
@@ -163,8 +165,10 @@ static void measure(struct shard *shard, uint32_t number, uint32_t index, vb_tim
 static void show(struct shard *shard, uint32_t number, uint32_t index, vb_time at)
 {
 	const struct link *link = &shard->fabric->links[number];
-	if (link->is_measured)
+	if (link->is_measured) {
 		measure(shard, number, index, at);
+		series_on_sent(shard, number, shard->packets[index].wire_bytes, at);
+	}
 	if (link->is_captured)
 		taps_see(shard, number, index, at);
 	if (link->is_telling)

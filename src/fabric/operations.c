@@ -2,6 +2,7 @@
 #include "fabric/operations.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/invariant.h"
 #include "fabric/closing.h"
 #include "fabric/endpoint.h"
@@ -45,7 +46,7 @@ struct sink {
 	struct job_sink calls;
 	struct shard *shard;
 	uint32_t rank;
-	uint8_t job;
+	uint16_t job;
 };
 
 static struct flow_state *add_operation(struct sink *sink, vb_time start, uint64_t tag, uint32_t *number)
@@ -79,8 +80,8 @@ static void take_message(struct job_sink *calls, const struct message *message)
 		return;
 	flow->doing = FLOW_IS_SENT;
 	flow->to = message->dst;
-	flow->src = hosts_sends_by(hosts, message->src, message->dst, message->channel);
-	flow->dst = hosts_endpoint_of(hosts, message->dst, message->channel);
+	flow->src = hosts_sends_by(hosts, message->src, message->dst, message->part);
+	flow->dst = hosts_receives_by(hosts, message->src, message->dst, message->part);
 	flow->bytes = message->bytes;
 	flow->channel = message->channel;
 	flow->entropy = ns3_is_wanted(fabric) ? ns3_port(fabric, sink->job, message) : message->entropy;
@@ -88,6 +89,8 @@ static void take_message(struct job_sink *calls, const struct message *message)
 	flow->tells_arrival = message->tells_arrival;
 	flow->is_copy = message->is_copy;
 	flow->is_of_sum = message->is_of_sum;
+	if (message->carried)
+		memcpy(flow_carried(fabric, flow), message->carried, fabric->jobs[sink->job]->kind->carried_bytes);
 	queue(fabric, sink->rank, number, message->start);
 }
 
@@ -102,10 +105,18 @@ static void take_computation(struct job_sink *calls, vb_time until, uint64_t tag
 	queue(sink->shard->fabric, sink->rank, number, until);
 }
 
-static struct sink sink_of(struct shard *shard, uint32_t rank, uint8_t job)
+static void end_for_memory(struct job_sink *calls)
+{
+	((struct sink *)calls)->shard->is_out_of_memory = true;
+}
+
+static struct sink sink_of(struct shard *shard, uint32_t rank, uint16_t job)
 {
 	return (struct sink){
-		.calls = { .send = take_message, .compute = take_computation }, .shard = shard, .rank = rank, .job = job
+		.calls = { .send = take_message, .compute = take_computation, .lack_memory = end_for_memory },
+		.shard = shard,
+		.rank = rank,
+		.job = job
 	};
 }
 
@@ -137,6 +148,14 @@ static uint32_t number_of_job(const struct fabric *fabric, const struct flow_sta
 	return flow->job - fabric->has_list;
 }
 
+static uint16_t port_of(const struct fabric *fabric, const struct flow_state *flow)
+{
+	const struct hosts *hosts = &fabric->config->hosts;
+	if (hosts_host_of(hosts, flow->from) == hosts_host_of(hosts, flow->to))
+		return 0; /* it was no packets */
+	return fabric->kind->port ? fabric->kind->port(fabric, flow) : flow->entropy;
+}
+
 /* The hash is a sum, so that it is the same with any number of shards. */
 static void note_message(struct shard *shard, const struct flow_state *flow, vb_time at)
 {
@@ -159,7 +178,10 @@ static void note_message(struct shard *shard, const struct flow_state *flow, vb_
 		.dst = flow->to,
 		.job = number_of_job(fabric, flow),
 		.error = flow->result.error,
-		.cause = flow->result.cause };
+		.cause = flow->result.cause,
+		.from = flow->src,
+		.to = flow->dst,
+		.port = port_of(fabric, flow) };
 }
 
 static void tell_end(struct shard *shard, uint32_t number, vb_time heard)
@@ -180,7 +202,8 @@ static void tell_end(struct shard *shard, uint32_t number, vb_time heard)
 	note_message(shard, flow, heard);
 	if (job->kind->ended) {
 		struct sink sink = sink_of(shard, flow->from, flow->job);
-		job->kind->ended(job, flow->from, flow->tag, heard, &flow->result, &sink.calls);
+		job->kind->ended(
+			job, flow->from, flow->tag, heard, &flow->result, flow_carried(fabric, flow), &sink.calls);
 	}
 	await_flow(shard, flow->from);
 }
@@ -194,7 +217,7 @@ void operation_end(struct shard *shard, uint32_t number)
 static void tell_arrival(struct shard *shard, uint32_t number, vb_time heard)
 {
 	struct fabric *fabric = shard->fabric;
-	const struct flow_state *flow = flow_at(fabric, number);
+	struct flow_state *flow = flow_at(fabric, number);
 	struct job *job = fabric->jobs[flow->job];
 	assert(fabric->ranks[flow->to].shard == shard->index);
 	if (!flow->tells_arrival)
@@ -203,7 +226,7 @@ static void tell_arrival(struct shard *shard, uint32_t number, vb_time heard)
 		note_last(shard, flow->job, heard);
 	if (job->kind->arrived) {
 		struct sink sink = sink_of(shard, flow->to, flow->job);
-		job->kind->arrived(job, flow->to, flow->tag, heard, &sink.calls);
+		job->kind->arrived(job, flow->to, flow->tag, heard, flow_carried(fabric, flow), &sink.calls);
 	}
 	await_flow(shard, flow->to);
 }
@@ -252,7 +275,7 @@ void operation_deliver(struct shard *shard, uint32_t number, vb_time at)
 	await_flow(shard, flow->to);
 }
 
-/* The sender hears of it at once: a scale-up domain acknowledges nothing that it waits for. */
+/* The sender hears of it at once, because a scale-up domain sends no acknowledgement. */
 static void deliver(struct shard *shard, uint32_t number)
 {
 	const struct flow_state *flow = flow_at(shard->fabric, number);
@@ -281,10 +304,9 @@ static void do_what_is_due(struct shard *shard, uint32_t number)
 static void wake(struct shard *shard, uint32_t rank)
 {
 	const struct hosts *hosts = &shard->fabric->config->hosts;
-	const uint32_t place = hosts_place_of(hosts, hosts_host_of(hosts, rank));
 	if (hosts->gpus && hosts->keeps_rails)
 		for (uint32_t i = 0; i < hosts->nics; i++)
-			endpoint_wake(shard, place * hosts->nics + i);
+			endpoint_wake(shard, hosts_host_of(hosts, rank) * hosts->nics + i);
 	else
 		for (uint32_t i = 0; i < hosts_nics_of_gpu(hosts); i++)
 			endpoint_wake(shard, hosts_endpoint_of(hosts, rank, i));
@@ -315,6 +337,17 @@ void operation_forget(struct fabric *fabric, uint32_t number)
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
+/* Behind a record is what its endpoints know of it, and then what jobs let it carry. */
+static void open_records(struct fabric *fabric)
+{
+	uint32_t most = 0;
+	for (uint32_t i = 0; i < fabric->job_count; i++)
+		if (fabric->jobs[i]->kind->carried_bytes > most)
+			most = fabric->jobs[i]->kind->carried_bytes;
+	fabric->carried_at = flow_stride(fabric->kind ? fabric->kind->flow_bytes : 0);
+	pool_open(&fabric->flows, fabric->carried_at + (most + 7) / 8 * 8);
+}
+
 int operations_open(struct fabric *fabric, struct flow_result *results)
 {
 	const struct fabric_config *config = fabric->config;
@@ -322,7 +355,6 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 	fabric->jobs = calloc(config->job_count + 1, sizeof(struct job *));
 	if (!fabric->jobs)
 		return -ENOMEM;
-	pool_open(&fabric->flows, flow_stride(fabric->kind ? fabric->kind->flow_bytes : 0));
 	fabric->rank_count = hosts_ranks(&config->hosts, fabric->network->endpoint_count);
 	fabric->ranks = calloc(fabric->rank_count + 1, sizeof(*fabric->ranks));
 	if (!fabric->ranks)
@@ -340,6 +372,7 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 		fabric->jobs[fabric->job_count++] = &fabric->listed.job;
 	for (uint32_t i = 0; i < config->job_count; i++)
 		fabric->jobs[fabric->job_count++] = config->jobs[i];
+	open_records(fabric);
 	for (uint32_t i = 0; i < fabric->job_count; i++)
 		fabric->operations += fabric->jobs[i]->operations;
 	for (uint32_t i = 0; i < fabric->shard_count; i++) {
@@ -364,7 +397,7 @@ void operations_begin(struct fabric *fabric)
 	for (uint32_t i = 0; i < fabric->rank_count; i++) {
 		struct shard *shard = &fabric->shards[fabric->ranks[i].shard];
 		for (uint32_t k = 0; k < fabric->job_count; k++) {
-			struct sink sink = sink_of(shard, i, (uint8_t)k);
+			struct sink sink = sink_of(shard, i, (uint16_t)k);
 			if (i < fabric->jobs[k]->ranks)
 				fabric->jobs[k]->kind->begin(fabric->jobs[k], i, &sink.calls);
 		}

@@ -3,6 +3,7 @@
 #include "base/invariant.h"
 #include "fabric/buffer.h"
 #include "fabric/pfc.h"
+#include "fabric/series.h"
 #include "fabric/stories.h"
 
 #define FRAME_BYTES     84
@@ -162,6 +163,7 @@ static void resume(struct shard *shard, uint32_t number, uint8_t class)
 	port->paused &= (uint8_t)~bit;
 	assert(queue->paused_at <= shard->now);
 	shard->fabric->counts[number].paused += shard->now - queue->paused_at;
+	series_on_pause(shard, number, queue->paused_at, shard->now);
 	if (!(port->dropped & bit))
 		queue->watch_at = 0;
 }

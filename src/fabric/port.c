@@ -7,6 +7,7 @@
 #include "net/grow.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
+#include "fabric/series.h"
 #include "fabric/stories.h"
 #include "fabric/telemetry.h"
 
@@ -115,6 +116,7 @@ void port_drop(struct shard *shard, uint32_t number, uint32_t index)
 			   port->profile->classes[port_class(port, &shard->packets[index])].is_lossless;
 	assert(!shard->packets[index].is_frame);
 	shard->fabric->counts[number].drops++;
+	series_on_missing(shard, number);
 	shard->fabric->counts[number].lossless_drops += is_promised;
 	shard->drops++;
 	shard->lossless_drops += is_promised;
@@ -148,11 +150,13 @@ static void mark(struct shard *shard, uint32_t number, struct packet *packet, ui
 }
 
 /* Called before the queue changes. */
-static void see(const struct shard *shard, struct port *port)
+static void see(struct shard *shard, uint32_t number)
 {
-	if (!shard->fabric->config->tells_queues)
+	struct port *port = shard->fabric->ports[number];
+	if (!shard->fabric->links[number].is_measured)
 		return;
 	assert(port->seen_at <= shard->now);
+	series_on_queue(shard, number, port->bytes, port->seen_at, shard->now);
 	port->area += (double)port->bytes * (double)(shard->now - port->seen_at);
 	port->seen_at = shard->now;
 }
@@ -169,7 +173,7 @@ void port_queue(struct shard *shard, uint32_t number, uint32_t index)
 	else
 		queue->head = index;
 	queue->tail = index;
-	see(shard, port);
+	see(shard, number);
 	queue->bytes += packet->wire_bytes;
 	port->occupied |= (uint8_t)(1u << class);
 	port->ever_queued++;
@@ -261,14 +265,15 @@ static uint8_t next_class(const struct shard *shard, struct port *port)
 	return class != NO_CLASS ? class : weighted_class(shard, port, ready);
 }
 
-static uint32_t take(struct shard *shard, struct port *port, uint8_t class)
+static uint32_t take(struct shard *shard, uint32_t number, uint8_t class)
 {
+	struct port *port = shard->fabric->ports[number];
 	struct port_queue *queue = &port->queues[class];
 	uint32_t index = queue->head;
 	const struct packet *packet = &shard->packets[index];
 	queue->head = packet->next;
 	assert(queue->bytes >= packet->wire_bytes);
-	see(shard, port);
+	see(shard, number);
 	queue->bytes -= packet->wire_bytes;
 	port->bytes -= packet->wire_bytes;
 	if (queue->head == NO_PACKET)
@@ -281,7 +286,7 @@ void port_drop_queue(struct shard *shard, uint32_t number, uint8_t class)
 {
 	struct port *port = shard->fabric->ports[number];
 	while (port->occupied & 1u << class) {
-		uint32_t index = take(shard, port, class);
+		uint32_t index = take(shard, number, class);
 		buffer_release(shard, &shard->packets[index], class);
 		port_drop(shard, number, index);
 	}
@@ -292,7 +297,7 @@ static void send_packet(struct shard *shard, uint32_t number, uint8_t class)
 	struct fabric *fabric = shard->fabric;
 	struct link *link = &fabric->links[number];
 	struct port *port = fabric->ports[number];
-	uint32_t index = take(shard, port, class);
+	uint32_t index = take(shard, number, class);
 	struct packet *packet = &shard->packets[index];
 	struct port_queue *queue = &port->queues[class];
 	vb_time at = shard->now;
@@ -406,11 +411,15 @@ void port_on_frame(struct shard *shard, uint32_t number, const struct packet *pa
 
 void port_say(struct fabric *fabric, uint32_t number, vb_time now)
 {
+	struct shard *any = &fabric->shards[0]; /* none runs any more */
 	const struct port *port = fabric->ports[number];
 	struct fabric_link_counts *counts = &fabric->counts[number];
 	counts->most_queued = port->most_bytes;
 	counts->queued_area += port->area;
+	series_on_queue(any, number, port->bytes, port->seen_at, now);
 	for (uint8_t class = 0; port->paused >> class; class ++)
-		if (port->paused & 1u << class)
+		if (port->paused & 1u << class) {
 			counts->paused += now - port->queues[class].paused_at;
+			series_on_pause(any, number, port->queues[class].paused_at, now);
+		}
 }

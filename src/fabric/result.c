@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/invariant.h"
 #include "fabric/port.h"
+#include "fabric/series.h"
 #include "fabric/stories.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -65,16 +66,30 @@ static void say_failures(const struct fabric *fabric, struct fabric_result *resu
 		}
 }
 
+static int by_number(uint64_t one, uint64_t other)
+{
+	return one < other ? -1 : one > other;
+}
+
+/* Only messages that are the same in all that is told compare as equal: qsort may put equal ones in any order. */
 static int by_start(const void *a, const void *b)
 {
 	const struct fabric_message *one = a, *other = b;
-	if (one->start != other->start)
-		return one->start < other->start ? -1 : 1;
-	if (one->src != other->src)
-		return one->src < other->src ? -1 : 1;
-	if (one->job != other->job)
-		return one->job < other->job ? -1 : 1;
-	return one->tag < other->tag ? -1 : one->tag > other->tag;
+	const uint64_t pairs[][2] = {
+		{ (uint64_t)one->start, (uint64_t)other->start },
+		{ one->src, other->src },
+		{ one->job, other->job },
+		{ one->tag, other->tag },
+		{ one->dst, other->dst },
+		{ (uint64_t)one->end, (uint64_t)other->end },
+		{ one->bytes, other->bytes },
+		{ one->error, other->error },
+		{ one->cause, other->cause },
+	};
+	int order = 0;
+	for (size_t i = 0; order == 0 && i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		order = by_number(pairs[i][0], pairs[i][1]);
+	return order;
 }
 
 static int say_job_ends(const struct fabric *fabric, struct fabric_result *result)
@@ -124,6 +139,7 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	}
 	result->links = fabric->counts;
 	fabric->counts = NULL;
+	result->out_of_numbers = NETWORK_NONE;
 	for (uint32_t i = 0; i < fabric->shard_count; i++) {
 		const struct shard *shard = &fabric->shards[i];
 		result->events += shard->event_count;
@@ -139,6 +155,8 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 		result->flows_failed += shard->flows_failed;
 		if (shard->last_flow > result->last_flow)
 			result->last_flow = shard->last_flow;
+		if (shard->is_out_of_numbers && shard->out_of_numbers < result->out_of_numbers)
+			result->out_of_numbers = shard->out_of_numbers;
 		jobs_hash += shard->job_hash;
 	}
 	for (uint32_t i = 0; i < links; i++) {
@@ -162,6 +180,8 @@ int result_say(struct fabric *fabric, struct fabric_result *result)
 	say(fabric, result);
 	int rc = stories_say(fabric, result);
 	if (rc == 0)
+		rc = series_say(fabric, result);
+	if (rc == 0)
 		rc = say_job_ends(fabric, result);
 	return rc ? rc : say_messages(fabric, result);
 }
@@ -173,23 +193,11 @@ void fabric_result_free(struct fabric_result *result)
 	free(result->job_ends);
 	free(result->links);
 	free(result->cycle);
+	for (uint32_t i = 0; result->samples && i < result->sampled_links; i++)
+		free(result->samples[i]);
+	free(result->samples);
 	for (uint32_t i = 0; i < result->pauses_told_count; i++)
 		free(result->pauses_told[i].causes);
 	free(result->pauses_told);
 	*result = (struct fabric_result){ 0 };
-}
-
-const char *fabric_end_text(enum fabric_end end)
-{
-	static const char *const texts[] = {
-		[FABRIC_DONE] = "every flow ended",
-		[FABRIC_LIMIT] = "the limit of virtual time was reached",
-		[FABRIC_DEADLOCK] = "deadlock: ports wait for each other in a cycle",
-		[FABRIC_LIVELOCK] = "livelock: packets move, but no flow makes progress",
-		[FABRIC_IDLE] = "no events are left, and flows are open",
-		[FABRIC_STOPPED] = "interrupted",
-		[FABRIC_MEMORY] = "out of memory",
-		[FABRIC_NUMBERS] = "no number is left for another connection between two endpoints",
-	};
-	return texts[end];
 }

@@ -1,4 +1,4 @@
-/* What a run has come to, from the state in which it ended. */
+/* Makes the result of a run from the state in which it ended. */
 #ifndef FABRIC_RESULT_H
 #define FABRIC_RESULT_H
 

@@ -12,6 +12,7 @@
 #include "fabric/operations.h"
 #include "fabric/shards.h"
 #include "fabric/port.h"
+#include "fabric/series.h"
 #include "fabric/result.h"
 #include "fabric/round_trips.h"
 #include "fabric/taps.h"
@@ -22,7 +23,7 @@
 #define PERIOD     (10 * VB_US) /* of virtual time, after which to check whether to go on */
 #define PROGRESS_S 1.0
 
-enum { MOST_JOBS = 250 };
+enum { MOST_JOBS = UINT16_MAX };
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
@@ -55,9 +56,9 @@ static int check_jobs(const struct fabric_config *config, char *why, unsigned wh
 	int error = hosts_check(&config->hosts, endpoints, why, why_size);
 	if (error)
 		return error;
-	if (config->hosts.gpus && config->flows->count)
-		return why_not(
-			why, why_size, "flows are between endpoints, and hosts with GPUs have ranks: jobs alone");
+	if ((config->hosts.gpus || config->hosts.gpu_of) && config->flows->count)
+		return why_not(why, why_size,
+			"flows are between endpoints, and hosts with GPUs, or ranks that are placed, take jobs alone");
 	const uint32_t ranks = hosts_ranks(&config->hosts, endpoints);
 	for (uint32_t i = 0; i < config->job_count; i++)
 		if (config->jobs[i]->ranks > ranks)
@@ -132,7 +133,7 @@ static void open_link(struct fabric *fabric, uint32_t number)
 			.is_unordered = fault && (fault->jitter || (fault->late_ppm && fault->late_by)),
 			.is_cut_through = to && to->is_cut_through,
 			.is_whole_ns = network->is_whole_ns,
-			.is_measured = fabric->config->tells_queues,
+			.is_measured = fabric->config->tells_queues || fabric->config->tells_series,
 			.to_shard = to ? fabric->switches[network_index(given->to)].shard
 				       : fabric->endpoints[network_index(given->to)].shard };
 }
@@ -185,7 +186,7 @@ static int open_all(struct fabric *fabric, struct flow_result *results)
 	shards_cut(fabric);
 	int rc = open_shards(fabric);
 	for (uint32_t i = 0; rc == 0 && i < network->switch_count; i++) {
-		fabric->switches[i].seed = fabric_chance(fabric->config->seed, i, 0x5EED);
+		fabric->switches[i].seed = fabric_switch_seed(fabric->config->seed, i);
 		const struct switch_profile *profile = &network->profiles[network->switches[i].profile];
 		fabric->switches[i].routing = profile->routing;
 		fabric->switches[i].hashes_as_ns3 =
@@ -197,6 +198,8 @@ static int open_all(struct fabric *fabric, struct flow_result *results)
 		rc = expect_outages(fabric);
 	if (rc == 0)
 		rc = ports_open(fabric);
+	if (rc == 0)
+		rc = series_open(fabric);
 	if (rc == 0)
 		rc = taps_open(fabric);
 	if (rc == 0)
@@ -220,6 +223,7 @@ void fabric_end(struct fabric *fabric)
 {
 	windows_close(fabric);
 	taps_close(fabric);
+	series_close(fabric);
 	telemetry_close(fabric);
 	endpoints_close(fabric);
 	operations_close(fabric);
@@ -272,7 +276,8 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 	for (uint32_t i = 0; i < fabric->config->job_count; i++)
 		for (uint32_t rank = 1; rank < fabric->config->jobs[i]->ranks; rank++) {
 			const struct hosts *hosts = &fabric->config->hosts;
-			const uint32_t to = hosts_endpoint_of(hosts, rank, 0), from = hosts_sends_by(hosts, 0, rank, 0);
+			const uint32_t from = hosts_sends_by(hosts, 0, rank, 0),
+				       to = hosts_receives_by(hosts, 0, rank, 0);
 			if (from == to || (routes_lead(fabric->routes, fabric->network, from, to) &&
 						  routes_lead(fabric->routes, fabric->network, to, from)))
 				continue;
@@ -359,12 +364,42 @@ static vb_time limit_of(const struct fabric_config *config)
 	return config->limit && config->limit < FABRIC_HORIZON ? config->limit : FABRIC_HORIZON;
 }
 
+static bool is_stopped(struct going *going, vb_time now)
+{
+	const struct fabric_config *config = going->fabric->config;
+	if (!config->on_progress)
+		return false;
+	const double real = windows_wall_s();
+	if (real - going->told < PROGRESS_S)
+		return false;
+	going->told = real;
+	struct fabric_progress progress = progress_of(going->fabric, now);
+	progress.wall_s = real - going->begun;
+	return !config->on_progress(config->user, &progress);
+}
+
+static vb_time latest_event(const struct fabric *fabric)
+{
+	vb_time latest = 0;
+	for (uint32_t i = 0; i < fabric->shard_count; i++)
+		if (fabric->shards[i].now > latest)
+			latest = fabric->shards[i].now;
+	return latest;
+}
+
+/* A period may have more events than anyone waits for. */
+static bool stops_within_period(void *user)
+{
+	struct going *going = user;
+	return is_stopped(going, latest_event(going->fabric));
+}
+
 /* True: the run is over, and why. */
 static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 {
 	struct fabric *fabric = going->fabric;
 	const struct fabric_config *config = fabric->config;
-	struct fabric_progress progress = progress_of(fabric, now);
+	const struct fabric_progress progress = progress_of(fabric, now);
 	for (uint32_t i = 0; i < fabric->shard_count; i++)
 		if (fabric->shards[i].is_out_of_memory || fabric->shards[i].events.is_out_of_memory) {
 			*end = FABRIC_MEMORY;
@@ -390,13 +425,8 @@ static bool is_over(struct going *going, vb_time now, enum fabric_end *end)
 		if (stands_still(going, now, endpoints_executed(fabric) + progress.operations_done))
 			return true;
 	}
-	double real = windows_wall_s();
-	if (!config->on_progress || real - going->told < PROGRESS_S)
-		return false;
-	going->told = real;
-	progress.wall_s = real - going->begun;
 	*end = FABRIC_STOPPED;
-	return !config->on_progress(config->user, &progress);
+	return is_stopped(going, now);
 }
 
 static bool is_any_flow_open(const struct fabric *fabric)
@@ -414,6 +444,7 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 	struct going going = {
 		.fabric = fabric, .executed = UINT64_MAX, .begun = windows_wall_s(), .told = windows_wall_s()
 	};
+	const struct watch watch = { stops_within_period, &going };
 	enum fabric_end end = FABRIC_IDLE;
 	vb_time limit = limit_of(fabric->config), next;
 	*ended_at = 0;
@@ -434,7 +465,11 @@ static enum fabric_end go(struct fabric *fabric, vb_time *ended_at)
 		if (until > limit)
 			until = limit;
 		assert(until > *ended_at || until == limit);
-		windows_advance(fabric, until);
+		if (!windows_advance(fabric, until, &watch)) {
+			end = FABRIC_STOPPED;
+			*ended_at = latest_event(fabric);
+			break;
+		}
 		closing_advance(fabric);
 		taps_tell(fabric, until);
 		*ended_at = until;

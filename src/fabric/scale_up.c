@@ -3,17 +3,22 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "base/number_map.h"
 #include "fabric/operations.h"
 #include "net/grow.h"
 
 struct transfer {
 	uint32_t flow;
 	uint32_t from, to; /* ports: those of GPUs out, then those in */
-	uint64_t rate;     /* bytes per second; 0 while rates are found */
-	uint32_t channel;
-	bool is_behind; /* an earlier one of its connection is under way */
+	uint32_t line;     /* number in its domain */
+	bool is_behind;    /* an earlier one of its line is under way, so this has no rate */
+	uint64_t rate;     /* bytes per second; 0: not found yet */
 	unsigned __int128 left;
 };
+
+/* What goes through a switch that reduces is in order on its connection, a line: pieces that share a port would all end
+ * at one time, and the port idle until the next are there. */
+enum { NO_LINE = 0 };
 
 struct port_share {
 	uint64_t free;    /* bytes per second that no transfer has yet */
@@ -24,8 +29,12 @@ struct domain {
 	struct transfer *transfers;
 	struct port_share *ports;
 	uint32_t count, room;
-	vb_time at;   /* up to when `left` is right */
-	vb_time next; /* the event that counts; -1: none */
+	struct number_map line_of;      /* by port, job and channel */
+	uint32_t line_count, line_room; /* the last line has the number line_count */
+	uint64_t *went_in;              /* by line: the last turn in which one of its transfers went */
+	uint64_t turn;                  /* how often rates were found */
+	vb_time at;                     /* up to when `left` is right */
+	vb_time next;                   /* the event that counts; -1: none */
 };
 
 static uint32_t ports_of(const struct fabric *fabric)
@@ -61,11 +70,58 @@ void scale_up_close(struct fabric *fabric)
 	for (uint32_t i = 0; fabric->domains && i < fabric->network->endpoint_count / hosts->nics; i++) {
 		free(fabric->domains[i].transfers);
 		free(fabric->domains[i].ports);
+		free(fabric->domains[i].went_in);
+		number_map_free(&fabric->domains[i].line_of);
 	}
 	free(fabric->domains);
 }
 
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+static bool find_line(const struct fabric *fabric, struct domain *domain, struct transfer *transfer)
+{
+	const struct flow_state *flow = flow_at(fabric, transfer->flow);
+	const bool is_to_switch = transfer->to == switch_of(fabric);
+	const uint64_t port = is_to_switch ? transfer->from : transfer->to;
+	transfer->line = NO_LINE;
+	if (!is_to_switch && transfer->from != switch_of(fabric))
+		return true;
+	uint32_t *line = number_map_make(&domain->line_of, port << 48 | (uint64_t)flow->job << 32 | flow->channel);
+	if (!line)
+		return false;
+	if (*line == NO_LINE) {
+		if (!grow_by_one(
+			    &domain->went_in, &domain->line_room, domain->line_count + 1, sizeof(*domain->went_in)))
+			return false;
+		*line = ++domain->line_count;
+		domain->went_in[*line] = 0;
+	}
+	transfer->line = *line;
+	return true;
+}
+
+/* The first of each line goes: transfers are in the order in which they began. */
+static void let_first_go(struct domain *domain)
+{
+	domain->turn++;
+	for (uint32_t i = 0; i < domain->count; i++) {
+		struct transfer *its = &domain->transfers[i];
+		if (its->line == NO_LINE)
+			continue;
+		its->is_behind = domain->went_in[its->line] == domain->turn;
+		domain->went_in[its->line] = domain->turn;
+	}
+}
+
 /* ---- Rates ------------------------------------------------------------------------------------------------------- */
+
+/* Of each transfer without a rate. It is never 0, or the transfer would have no end. */
+static uint64_t share_of(const struct port_share *port)
+{
+	const uint64_t share = port->free / port->waiting;
+	return share ? share : 1;
+}
 
 /* The share of a transfer in the port that has least for each; false: no port has a transfer that waits. */
 static bool find_tightest(const struct domain *domain, uint32_t ports, uint64_t *share)
@@ -75,9 +131,8 @@ static bool find_tightest(const struct domain *domain, uint32_t ports, uint64_t 
 		const struct port_share *port = &domain->ports[i];
 		if (port->waiting == 0)
 			continue;
-		const uint64_t its = port->free / port->waiting;
-		if (!is_any || its < *share)
-			*share = its;
+		if (!is_any || share_of(port) < *share)
+			*share = share_of(port);
 		is_any = true;
 	}
 	return is_any;
@@ -85,7 +140,7 @@ static bool find_tightest(const struct domain *domain, uint32_t ports, uint64_t 
 
 static bool is_tight(const struct port_share *port, uint64_t share)
 {
-	return port->waiting > 0 && port->free / port->waiting == share;
+	return port->waiting > 0 && share_of(port) == share;
 }
 
 /* Progressive filling (Bertsekas and Gallager, Data Networks, section 6.5.2): transfers of the tightest ports get their
@@ -97,6 +152,7 @@ static void find_rates(const struct fabric *fabric, struct domain *domain)
 	for (uint32_t i = 0; i < ports; i++)
 		domain->ports[i] = (struct port_share){ .free = fabric->config->hosts.scale_up / 8 };
 	domain->ports[switch_of(fabric)] = (struct port_share){ .free = UINT64_MAX };
+	let_first_go(domain);
 	for (uint32_t i = 0; i < domain->count; i++) {
 		domain->transfers[i].rate = 0;
 		if (domain->transfers[i].is_behind)
@@ -105,7 +161,6 @@ static void find_rates(const struct fabric *fabric, struct domain *domain)
 		domain->ports[domain->transfers[i].to].waiting++;
 	}
 	while (find_tightest(domain, ports, &share)) {
-		share = share ? share : 1;
 		for (uint32_t i = 0; i < domain->count; i++) {
 			struct transfer *its = &domain->transfers[i];
 			struct port_share *from = &domain->ports[its->from], *to = &domain->ports[its->to];
@@ -133,6 +188,14 @@ static void advance(struct domain *domain, vb_time now)
 	domain->at = now;
 }
 
+static void await(struct shard *shard, uint32_t host, vb_time next)
+{
+	struct domain *domain = &shard->fabric->domains[host];
+	if (next >= 0 && next != domain->next)
+		events_add(&shard->events, next, event_key(EVENT_SCALE_UP, 0, host));
+	domain->next = next;
+}
+
 static void await_next(struct shard *shard, uint32_t host)
 {
 	struct domain *domain = &shard->fabric->domains[host];
@@ -143,45 +206,15 @@ static void await_next(struct shard *shard, uint32_t host)
 			continue;
 		assert(its->rate > 0);
 		const unsigned __int128 takes = (its->left + its->rate - 1) / its->rate;
-		/* What is beyond the horizon never happens. */
+		/* A transfer that would end beyond the horizon never ends. */
 		const vb_time at = domain->at + (takes > FABRIC_HORIZON ? FABRIC_HORIZON + VB_S : (vb_time)takes);
 		if (next < 0 || at < next)
 			next = at;
 	}
-	if (next >= 0 && next != domain->next)
-		events_add(&shard->events, next, event_key(EVENT_SCALE_UP, 0, host));
-	domain->next = next;
+	await(shard, host, next);
 }
 
-/* ---- Order ------------------------------------------------------------------------------------------------------- */
-
-/* What goes through a switch that reduces is in order: pieces that share a port would all end at one time, and the port
- * idle until the next are there. */
-static bool is_one_connection(const struct fabric *fabric, const struct transfer *a, const struct transfer *b)
-{
-	return a->from == b->from && a->to == b->to && a->channel == b->channel &&
-	       (a->from == switch_of(fabric) || a->to == switch_of(fabric));
-}
-
-static bool is_behind_another(const struct fabric *fabric, const struct domain *domain, const struct transfer *transfer)
-{
-	for (uint32_t i = 0; i < domain->count; i++)
-		if (is_one_connection(fabric, &domain->transfers[i], transfer))
-			return true;
-	return false;
-}
-
-static void let_next_go(const struct fabric *fabric, struct domain *domain, uint32_t ended)
-{
-	uint32_t next = ended + 1;
-	while (next < domain->count && !is_one_connection(fabric, &domain->transfers[next], &domain->transfers[ended]))
-		next++;
-	if (next < domain->count)
-		domain->transfers[next].is_behind = false;
-}
-
-/* ---- Transfers --------------------------------------------------------------------------------------------------- */
-
+/* Rates are found once for all that begins now: by this moment's last event, which comes behind all others. */
 void scale_up_send(struct shard *shard, uint32_t number)
 {
 	struct fabric *fabric = shard->fabric;
@@ -190,20 +223,17 @@ void scale_up_send(struct shard *shard, uint32_t number)
 	const uint32_t host = hosts_host_of(hosts, flow->from);
 	struct domain *domain = &fabric->domains[host];
 	assert(host == hosts_host_of(hosts, flow->to));
-	if (!grow_by_one(&domain->transfers, &domain->room, domain->count, sizeof(*domain->transfers))) {
+	struct transfer transfer = { .flow = number,
+		.from = flow->is_copy ? switch_of(fabric) : hosts_gpu_in_host(hosts, flow->from),
+		.to = flow->is_of_sum ? switch_of(fabric) : hosts->gpus + hosts_gpu_in_host(hosts, flow->to),
+		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
+	if (!grow_by_one(&domain->transfers, &domain->room, domain->count, sizeof(*domain->transfers)) ||
+		!find_line(fabric, domain, &transfer)) {
 		shard->is_out_of_memory = true;
 		return;
 	}
-	advance(domain, shard->now);
-	struct transfer transfer = { .flow = number,
-		.channel = flow->channel,
-		.from = flow->is_copy ? switch_of(fabric) : flow->from % hosts->gpus,
-		.to = flow->is_of_sum ? switch_of(fabric) : hosts->gpus + flow->to % hosts->gpus,
-		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
-	transfer.is_behind = is_behind_another(fabric, domain, &transfer);
 	domain->transfers[domain->count++] = transfer;
-	find_rates(fabric, domain);
-	await_next(shard, host);
+	await(shard, host, shard->now);
 }
 
 /* In the order in which they began, so that it is the same on every machine. */
@@ -218,14 +248,11 @@ void scale_up_on_event(struct shard *shard, uint32_t host)
 	advance(domain, shard->now);
 	for (uint32_t i = 0; i < domain->count; i++) {
 		const struct transfer its = domain->transfers[i];
-		if (its.left > 0) {
+		if (its.left > 0)
 			domain->transfers[kept++] = its;
-			continue;
-		}
-		let_next_go(fabric, domain, i);
-		operation_deliver(shard, its.flow, shard->now + fabric->config->hosts.scale_up_time);
+		else
+			operation_deliver(shard, its.flow, shard->now + fabric->config->hosts.scale_up_time);
 	}
-	assert(kept < domain->count);
 	domain->count = kept;
 	find_rates(fabric, domain);
 	await_next(shard, host);

@@ -110,15 +110,15 @@ struct mailbox {
 	uint32_t count, room, record_room, news_count, news_room;
 };
 
-/* What an operation that is in its rank's heap waits for. */
+/* The event that an operation in its rank's heap waits for. */
 enum flow_doing {
 	FLOW_IS_SENT,      /* to begin */
 	FLOW_IS_COMPUTED,  /* to be over; it has a source only */
 	FLOW_IS_DELIVERED, /* to arrive, by the scale-up domain; it is in the heap of the rank that it is for */
 };
 
-/* An operation: a message or a computation. What an endpoint without an engine knows of a
- * message is behind it: flow_stride. */
+/* An operation: a message or a computation. The part of a message that belongs to the
+ * kind of endpoint is behind it: flow_stride. */
 struct flow_state {
 	uint32_t next,
 		first_child; /* starts.h; when it has ended, `next` is closing.h's; when it is not used, pool.h's */
@@ -130,8 +130,8 @@ struct flow_state {
 	uint32_t channel, connection; /* connection: of an engine, from when it begins */
 	uint32_t pieces_left;         /* of an engine: work requests */
 	uint32_t next_turn;           /* of an endpoint without one: turns.h */
-	uint16_t entropy;
-	uint8_t traffic_class, job;
+	uint16_t entropy, job;
+	uint8_t traffic_class;
 	uint8_t doing;                          /* enum flow_doing */
 	bool tells_arrival : 1, is_retired : 1; /* is_retired: closing.h */
 	bool is_copy : 1, is_of_sum : 1;        /* as in struct message */
@@ -146,10 +146,10 @@ struct engine_end {
 	struct vb_pd *pd;
 	uint32_t open_pieces; /* work requests of its flows, and awaited arrivals */
 	/* Of engine_connections.c. */
-	struct number_map expected; /* connections to it, by the number of the QP */
+	struct number_map expected; /* connections to it, by their source and the responder's number on the wire */
 	struct number_map kept;     /* connections from it that stay open, by peer and channel */
 	struct number_map used;     /* by peer: a bit for each number of a responder that is taken */
-	uint16_t next_number;
+	uint16_t next_number, next_here;
 };
 
 /* ... or no engine: lists of flows that end with FLOW_NONE... */
@@ -216,6 +216,7 @@ struct shard {
 	struct vb_batch *batch;
 	uint32_t at_hand; /* packets of the batch that an endpoint has handed out and that are not taken yet */
 	bool is_out_of_memory, is_out_of_numbers;
+	uint32_t out_of_numbers; /* the endpoint that is */
 	uint64_t event_count, packet_hops, data_packets, acks, responses, drops, lossless_drops, lost;
 	uint64_t payload_bytes, scale_up_bytes;
 	uint64_t arrived, resent, timeouts; /* of endpoints without engines; a packet counts as arrived once */
@@ -258,10 +259,12 @@ struct fabric {
 	struct pool timers;               /* of engines: of connections that were closed */
 	uint16_t *listed_numbers;         /* of engines: by flow of the list, those of its two QPs */
 	uint32_t *listed_connections;     /* of engines behind sockets: by flow of the list */
+	uint32_t number_sources;          /* of engines: sources that a responder's number tells apart; 0: no jobs */
 	uint8_t generation;               /* of packets that leave now: closing.h */
 	uint32_t first_closing;
 	struct switch_state *switches;
 	struct pool flows;      /* struct flow_state */
+	uint32_t carried_at;    /* in its record, the job's own bytes (struct message) */
 	struct flow_job listed; /* config->flows */
 	struct job **jobs;      /* if has_list, the list is the first */
 	uint32_t job_count;
@@ -272,6 +275,7 @@ struct fabric {
 	vb_time window; /* the shortest way between two shards; 0: there is one shard */
 	uint32_t data_overhead, ack_overhead, largest_packet; /* bytes on the wire */
 	struct windows *windows;                              /* NULL: one shard */
+	struct link_series *series;                           /* by link; NULL: they are not asked for (series.h) */
 	struct taps *taps;                                    /* NULL: nothing is captured */
 	bool is_telling;                                      /* ports record telemetry: telemetry.h */
 	uint16_t *source_ports;                               /* by flow; NULL: no switch needs them (ns3.h) */
@@ -287,6 +291,11 @@ static inline uint32_t flow_stride(uint32_t more)
 static inline struct flow_state *flow_at(const struct fabric *fabric, uint32_t number)
 {
 	return pool_at(&fabric->flows, number);
+}
+
+static inline void *flow_carried(const struct fabric *fabric, struct flow_state *flow)
+{
+	return (char *)flow + fabric->carried_at;
 }
 
 static inline struct turn_links flow_turns(const struct fabric *fabric)
@@ -317,10 +326,26 @@ static inline vb_time link_time(const struct fabric *fabric, const struct link *
 	return link->is_whole_ns ? time - time % VB_NS : time;
 }
 
+static inline uint64_t fabric_switch_seed(uint64_t seed, uint32_t at_switch)
+{
+	return fabric_chance(seed, at_switch, 0x5EED);
+}
+
 /* Distinguishes flows where paths are chosen: a hash of addresses and port. */
+static inline uint32_t flow_hash(uint32_t src, uint32_t dst, uint16_t port)
+{
+	return (uint32_t)fabric_chance(src, dst, port);
+}
 static inline uint32_t packet_flow_hash(const struct packet *packet)
 {
-	return (uint32_t)fabric_chance(packet->src, packet->dst, packet->flow);
+	return flow_hash(packet->src, packet->dst, packet->flow);
+}
+
+/* Where a switch has several ways and goes by that hash: which one of them. */
+static inline uint32_t ecmp_choice(uint64_t switch_seed, uint32_t src, uint32_t dst, uint16_t port, uint32_t count)
+{
+	const uint64_t drawn = fabric_chance(switch_seed, flow_hash(src, dst, port), 0);
+	return (uint32_t)((drawn >> 32) * count >> 32);
 }
 
 /* packets.c */

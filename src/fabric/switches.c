@@ -4,6 +4,7 @@
 #include "fabric/faults.h"
 #include "fabric/ns3.h"
 #include "fabric/port.h"
+#include "fabric/series.h"
 
 /* ---- Paths ------------------------------------------------------------------------------------------------------- */
 
@@ -66,6 +67,11 @@ static uint32_t least_busy(struct shard *shard, struct route_choice choice, uint
 	return best;
 }
 
+static uint32_t drawn_choice(uint64_t seed, uint32_t in_link, vb_time now, uint32_t count)
+{
+	return (uint32_t)((fabric_chance(seed, in_link, (uint64_t)now) >> 32) * count >> 32);
+}
+
 static uint32_t choose(struct shard *shard, uint32_t at_switch, const struct packet *packet)
 {
 	const struct fabric *fabric = shard->fabric;
@@ -75,10 +81,9 @@ static uint32_t choose(struct shard *shard, uint32_t at_switch, const struct pac
 	if (choice.count == 1)
 		return choice.links[0];
 	/* Packets of a link arrive one at a time. */
-	uint64_t drawn = state->routing == ROUTING_ECMP
-				 ? fabric_chance(state->seed, packet_flow_hash(packet), 0)
-				 : fabric_chance(state->seed, packet->in_link, (uint64_t)shard->now);
-	uint32_t first = (uint32_t)((drawn >> 32) * choice.count >> 32);
+	uint32_t first = state->routing == ROUTING_ECMP
+				 ? ecmp_choice(state->seed, packet->src, packet->dst, packet->flow, choice.count)
+				 : drawn_choice(state->seed, packet->in_link, shard->now, choice.count);
 	if (state->hashes_as_ns3)
 		first = ns3_choose(shard, at_switch, (uint32_t)(packet - shard->packets), choice);
 	shard->looks++;
@@ -116,6 +121,7 @@ static void send_plain(struct shard *shard, uint32_t at_switch, uint32_t number,
 	vb_time queued = link->free_at > shard->now ? link->free_at - shard->now : 0;
 	if (whole->port_bytes && queued + time > link_time(fabric, link, whole->port_bytes)) {
 		fabric->counts[number].drops++;
+		series_on_missing(shard, number);
 		shard->drops++;
 		packet_put(shard, index);
 		return;

@@ -10,6 +10,8 @@
 #include "fabric/windows.h"
 #include "fabric/scale_up.h"
 
+enum { EVENTS_A_LOOK = 1 << 16 }; /* some milliseconds */
+
 static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -72,7 +74,8 @@ static void happen(struct shard *shard, const struct event *event)
 	}
 }
 
-static void run_shard(struct shard *shard, vb_time until)
+/* watch: NULL where others watch. False: it stopped the run. */
+static bool run_shard(struct shard *shard, vb_time until, const struct watch *watch)
 {
 	struct event event;
 	while (events_next(&shard->events, until, &event)) {
@@ -81,7 +84,10 @@ static void run_shard(struct shard *shard, vb_time until)
 			shard_prefetch(shard);
 		}
 		happen(shard, &event);
+		if (watch && shard->event_count % EVENTS_A_LOOK == 0 && watch->stops(watch->user))
+			return false;
 	}
+	return true;
 }
 
 /* ---- Several shards ---------------------------------------------------------------------------------------------- */
@@ -91,7 +97,9 @@ struct windows {
 	pthread_mutex_t gate; /* held until the number of threads is known */
 	pthread_barrier_t barrier;
 	vb_time until;
-	bool is_over, is_cut_short; /* is_cut_short: too few threads could be made, so none waits for the others */
+	const struct watch *watch; /* asked by the first shard while the others take their mail */
+	bool is_over, is_stopped,
+		is_cut_short; /* is_cut_short: too few threads could be made, so none waits for the others */
 	uint32_t started;
 	pthread_t threads[];
 };
@@ -130,13 +138,15 @@ static void run_windows(struct windows *windows, struct shard *shard)
 		uint64_t begin = thread_ns();
 		link_take_mail(shard);
 		shard->next_at = next_of(shard);
+		if (shard->index == 0)
+			windows->is_stopped = windows->watch && windows->watch->stops(windows->watch->user);
 		pthread_barrier_wait(&windows->barrier);
 		vb_time first = earliest(fabric);
-		if (first >= until)
+		if (first >= until || windows->is_stopped)
 			break;
 		vb_time end = until - first > fabric->window ? first + fabric->window : until;
 		assert(shard->now < end);
-		run_shard(shard, end);
+		run_shard(shard, end, NULL);
 		shard->window_ns = thread_ns() - begin;
 		shard->cpu_ns += shard->window_ns;
 		pthread_barrier_wait(&windows->barrier);
@@ -221,16 +231,18 @@ bool windows_step(struct fabric *fabric)
 	return is_any;
 }
 
-void windows_advance(struct fabric *fabric, vb_time until)
+bool windows_advance(struct fabric *fabric, vb_time until, const struct watch *watch)
 {
 	struct windows *windows = fabric->windows;
 	if (!windows) {
 		uint64_t begin = thread_ns();
-		run_shard(&fabric->shards[0], until);
+		const bool goes_on = run_shard(&fabric->shards[0], until, watch);
 		fabric->shards[0].cpu_ns += thread_ns() - begin;
-		return;
+		return goes_on;
 	}
 	windows->until = until;
+	windows->watch = watch;
 	pthread_barrier_wait(&windows->barrier);
 	run_windows(windows, &fabric->shards[0]);
+	return !windows->is_stopped;
 }

@@ -1,6 +1,7 @@
 /* Builds trees. Switches are numbered by tier and within a tier by pod, endpoints by leaf. The links of each tier
  * follow those of the tier below, so a switch's ports lead down first, then up. */
 #include "net/clos.h"
+#include "net/nic_ports.h"
 #include "net/why.h"
 
 static int check_size(const struct clos *clos, char *why, unsigned why_size)
@@ -64,16 +65,25 @@ int clos_build(const struct clos *clos, struct network *network, char *why, unsi
 	int error = check_size(clos, why, why_size);
 	if (error)
 		return error;
-	bool has_cores = clos->tiers == 3;
-	uint32_t nic = network_add_nic(network, &clos->nic), leaves = clos->pods * clos->leaves;
+	const bool has_cores = clos->tiers == 3;
+	const uint32_t leaves = clos->pods * clos->leaves;
+	const uint32_t others = clos->pods * clos->spines + (has_cores ? clos->spines * clos->cores_of_a_spine : 0);
+	const struct topology plain = { .host_bits_per_second = clos->tier[0].bits_per_second,
+		.host_delay = clos->tier[0].delay,
+		.nic = clos->nic };
+	struct nic_ports nics;
+	error = nic_ports_begin(&nics, clos->like ? clos->like : &plain, network, leaves + others,
+		leaves * clos->endpoints, why, why_size);
+	if (error)
+		return error;
 	/* Two tiers have only one pod: each leaf, with its endpoints, is the part that stays together. */
 	add_switches(network, clos, 0, has_cores ? clos->pods : leaves, has_cores ? clos->leaves : 1, false);
 	add_switches(network, clos, 1, clos->pods, clos->spines, !has_cores);
 	if (has_cores)
 		add_switches(network, clos, 2, 1, clos->spines * clos->cores_of_a_spine, true);
 	for (uint32_t i = 0; i < leaves * clos->endpoints; i++)
-		network_connect(network, network_add_endpoint(network, i, nic),
-			network_switch_node(i / clos->endpoints), clos->tier[0].bits_per_second, clos->tier[0].delay);
+		nic_ports_add(&nics, network, i, i / (clos->endpoints * nics.ports) * nics.ports);
+	nic_ports_end(&nics, network);
 	connect_pods(network, clos);
 	if (has_cores)
 		connect_cores(network, clos);

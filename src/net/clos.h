@@ -4,7 +4,7 @@
 #ifndef NET_CLOS_H
 #define NET_CLOS_H
 
-#include "net/network.h"
+#include "net/topologies.h"
 
 /* A tier of switches, and the links down from it. */
 struct clos_tier {
@@ -21,6 +21,7 @@ struct clos {
 	uint32_t cores_of_a_spine; /* where there are three tiers */
 	uint32_t endpoints;        /* of each leaf */
 	struct nic_profile nic;
+	const struct topology *like; /* whose NICs have several ports (nic_ports.h); NULL: one each */
 	struct clos_tier tier[3];
 };
 

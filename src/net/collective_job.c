@@ -13,16 +13,51 @@ struct out {
 	vb_time at;
 };
 
+/* ---- Ranks and places -------------------------------------------------------------------------------------------- */
+
+static uint32_t index_of(const struct collective_job *job, uint32_t rank)
+{
+	assert(rank < job->groups->ranks && job->groups->index_of[rank] != RANK_GROUPS_NONE);
+	return job->groups->index_of[rank];
+}
+
+static uint32_t place_of(const struct collective_job *job, uint32_t rank)
+{
+	return collective_place_of(&job->of, index_of(job, rank) % job->of.ranks);
+}
+
+/* The rank of the run that is at this place of the same group. */
+static uint32_t rank_at(const struct collective_job *job, uint32_t rank, uint32_t place)
+{
+	const uint32_t index = index_of(job, rank);
+	return job->groups->rank_at[index - index % job->of.ranks + collective_rank_at(&job->of, place)];
+}
+
+uint32_t collective_job_sends(const struct collective_job *job, uint32_t rank)
+{
+	return collective_sends(&job->of, job->algorithm, place_of(job, rank));
+}
+
+struct collective_step collective_job_message(const struct collective_job *job, uint32_t rank, uint32_t number)
+{
+	struct collective_step step = collective_message(&job->of, job->algorithm, place_of(job, rank), number);
+	step.to = rank_at(job, rank, step.to);
+	return step;
+}
+
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+
 static void send(const struct collective_out *calls, const struct collective_sent *sent)
 {
 	const struct out *out = (const struct out *)calls;
 	const struct collective *of = &out->job->of;
 	out->sink->send(out->sink, &(struct message){ .src = out->rank,
-					   .dst = collective_rank_at(of, sent->to),
+					   .dst = rank_at(out->job, out->rank, sent->to),
 					   .bytes = sent->bytes,
 					   .start = out->at,
 					   .tag = sent->tag,
-					   .channel = collective_opens_each(out->job->algorithm) ? 0 : 1 + of->turned,
+					   .channel = collective_opens_each(out->job->algorithm) ? 0 : 1 + of->part,
+					   .part = (uint16_t)of->part,
 					   .traffic_class = of->traffic_class,
 					   .tells_arrival = true,
 					   .is_copy = sent->is_copy,
@@ -31,25 +66,24 @@ static void send(const struct collective_out *calls, const struct collective_sen
 
 static struct collective_part *part_of(const struct collective_job *job, uint32_t rank)
 {
-	assert(rank >= job->of.first && rank - job->of.first < job->of.ranks);
-	return &job->parts[rank - job->of.first];
+	return &job->parts[index_of(job, rank)];
 }
 
 static void go_on(struct collective_job *job, uint32_t rank, vb_time at, struct job_sink *sink)
 {
 	const struct out out = { { send }, job, sink, rank, at };
-	collective_part_go_on(
-		&job->of, job->algorithm, collective_place_of(&job->of, rank), part_of(job, rank), &out.calls);
+	collective_part_go_on(&job->of, job->algorithm, place_of(job, rank), part_of(job, rank), &out.calls);
 }
 
 static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 {
 	struct collective_job *its = (struct collective_job *)job;
-	if (rank >= its->of.first)
+	if (its->groups->index_of[rank] != RANK_GROUPS_NONE)
 		go_on(its, rank, its->of.start, sink);
 }
 
-static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct collective_job *its = (struct collective_job *)job;
 	collective_part_arrived(&its->of, its->algorithm, part_of(its, rank), (uint32_t)tag);
@@ -57,7 +91,7 @@ static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, st
 }
 
 static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *result,
-	struct job_sink *sink)
+	const void *carried, struct job_sink *sink)
 {
 	struct collective_job *its = (struct collective_job *)job;
 	(void)result;
@@ -67,14 +101,16 @@ static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, cons
 
 static const struct job_kind kind = { .begin = begin, .arrived = arrived, .ended = ended, .ends_by_arrival = true };
 
-int collective_job_open(struct collective_job *job, const struct collective *of)
+int collective_job_open(struct collective_job *job, const struct collective *of, const struct rank_groups *groups)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
+	assert(of->ranks == groups->size);
 	*job = (struct collective_job){
-		.job = { .kind = &kind, .operations = collective_messages(of), .ranks = of->first + of->ranks },
+		.job = { .kind = &kind, .operations = groups->count * collective_messages(of), .ranks = groups->ranks },
 		.of = *of,
 		.algorithm = algorithm,
-		.parts = calloc(of->ranks, sizeof(*job->parts))
+		.groups = groups,
+		.parts = calloc((size_t)groups->count * groups->size, sizeof(*job->parts))
 	};
 	return job->parts ? 0 : -ENOMEM;
 }

@@ -77,7 +77,7 @@ static uint32_t place_of(uint32_t node, uint32_t n, uint32_t tree)
  * ncclTreeBasePostset). Otherwise each rank is a host. */
 static uint32_t gpus_of(const struct collective *of)
 {
-	return of->gpus > 1 && of->ranks % of->gpus == 0 && of->first % of->gpus == 0 ? of->gpus : 1;
+	return of->gpus > 1 && of->ranks % of->gpus == 0 ? of->gpus : 1;
 }
 
 static uint8_t edge_of(uint32_t tree, uint32_t which)

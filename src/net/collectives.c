@@ -382,37 +382,44 @@ double collective_busbw(const struct collective *of)
 	return find_kind(of->kind)->busbw(of->ranks);
 }
 
-/* ---- Rings over hosts -------------------------------------------------------------------------------------------- */
+/* ---- Parts ------------------------------------------------------------------------------------------------------- */
 
-uint32_t collective_rings(const struct collective *of, uint32_t nics)
+static bool enters_by_nics(const struct collective *of)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
-	const bool is_by_nics = algorithm && algorithm->is_by_nics && of->gpus > 1 && of->ranks > of->gpus;
-	const uint32_t of_host = nics < of->gpus ? nics : of->gpus;
-	const uint32_t most = of->channels && of->channels < of_host ? of->channels : of_host;
-	return is_by_nics && of->ranks % of->gpus == 0 && of->first % of->gpus == 0 && of->bytes >= most ? most : 1;
+	return algorithm && algorithm->is_by_nics && of->gpus > 1;
 }
 
-struct collective collective_ring(const struct collective *of, uint32_t nics, uint32_t number)
+/* A message within a host goes by no NIC. */
+uint32_t collective_parts(const struct collective *of, const struct hosts *hosts)
 {
-	const uint32_t rings = collective_rings(of, nics);
+	const uint32_t by_nics = hosts->nics < of->gpus ? hosts->nics : of->gpus;
+	const uint32_t nics = hosts_nics_of_gpu(hosts) * (enters_by_nics(of) ? by_nics : 1);
+	const uint32_t used = of->channels && of->channels < nics ? of->channels : nics;
+	const uint32_t most = used * (hosts->ports ? hosts->ports : 1);
+	return of->ranks > of->gpus && most > 0 && of->bytes >= most ? most : 1;
+}
+
+struct collective collective_part_of(const struct collective *of, const struct hosts *hosts, uint32_t part)
+{
+	const uint32_t parts = collective_parts(of, hosts);
 	struct collective its = *of;
 	const uint64_t bytes = of->wire ? of->wire : of->bytes;
-	its.bytes = bytes / rings + (number < bytes % rings);
+	assert(part < parts);
+	its.bytes = bytes / parts + (part < bytes % parts);
 	its.wire = 0;
-	its.turned = rings > 1 ? number * (of->gpus / rings) : 0;
+	its.part = part;
+	its.turned = enters_by_nics(of) ? part * of->gpus / parts : 0;
 	return its;
 }
 
 uint32_t collective_rank_at(const struct collective *of, uint32_t place)
 {
-	return of->first + (of->turned ? place / of->gpus * of->gpus + (place + of->turned) % of->gpus : place);
+	return of->turned ? place / of->gpus * of->gpus + (place + of->turned) % of->gpus : place;
 }
 
 uint32_t collective_place_of(const struct collective *of, uint32_t rank)
 {
-	assert(rank >= of->first);
-	rank -= of->first;
 	return of->turned ? rank / of->gpus * of->gpus + (rank + of->gpus - of->turned) % of->gpus : rank;
 }
 
@@ -463,11 +470,11 @@ int collective_check(const struct collective *of, char *why, unsigned why_size)
 	if (algorithm->is_by_powers_of_2 && !is_power_of_2(of->ranks))
 		return why_not(why, why_size, "%s is for 2, 4, 8, ... ranks, not for %u: ring takes any number",
 			algorithm->name, of->ranks);
-	if (algorithm->is_by_switch && (!of->reduces || of->gpus < 2 || of->ranks % of->gpus || of->first % of->gpus))
+	if (algorithm->is_by_switch && (!of->reduces || of->gpus < 2 || of->ranks % of->gpus))
 		return why_not(why, why_size,
 			"%s is for whole hosts whose scale-up domain reduces (hosts.reduces, or hosts.gpu: H100)",
 			algorithm->name);
-	if (algorithm->waiting == FOR_BOTH_RINGS && (of->gpus < 2 || of->ranks % of->gpus || of->first % of->gpus))
+	if (algorithm->waiting == FOR_BOTH_RINGS && (of->gpus < 2 || of->ranks % of->gpus))
 		return why_not(why, why_size, "%s is for whole hosts with several GPUs (hosts.gpu)", algorithm->name);
 	assert(algorithm->edges || algorithm->waiting != FOR_ALL_BEFORE ||
 		algorithm->steps(of->ranks) <= MOST_STEPS_BEFORE);

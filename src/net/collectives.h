@@ -24,7 +24,7 @@
  *   "nvls"                as double-tree, but in a host the switch of the scale-up domain reduces: each GPU sends S to
  * it once and gets S from it once. The first GPU's program says what the switch does
  *
- * Ranks are endpoints 0 to n - 1. Reductions take no time. */
+ * Ranks are 0 to n - 1 here; which ranks of a run they are is told by rank_groups.h. Reductions take no time. */
 #ifndef NET_COLLECTIVES_H
 #define NET_COLLECTIVES_H
 
@@ -32,20 +32,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/time.h"
+#include "net/hosts.h"
 
 struct collective {
 	const char *kind, *algorithm; /* an algorithm that is NULL or empty: the kind's first */
 	uint32_t ranks;               /* at least 2 */
-	uint32_t first;               /* the rank of the run that is this collective's rank 0; the others follow */
 	uint64_t bytes;               /* S */
 	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
 	uint32_t channels;            /* it is at most so many rings or trees; 0: any number */
 	vb_time start;
 	uint8_t traffic_class;
-	/* Rings over hosts with several GPUs: the ranks of each host are turned by `turned`, so that the ring enters
-	 * and leaves by another GPU and its NIC. gpus 0: no ranks share a host. */
-	uint32_t gpus, turned;
-	bool reduces; /* the hosts' scale-up domains reduce in their switch */
+	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */
+	bool reduces;  /* the hosts' scale-up domains reduce in their switch */
+	/* Of a collective that is one of several parts: which. Of rings and trees the ranks of each host are turned by
+	 * `turned`, so that it enters and leaves by another GPU and its NIC. */
+	uint32_t part, turned;
 };
 
 /* A rank's step: so many bytes to the rank `to`. */
@@ -129,11 +130,12 @@ bool collective_opens_each(const struct collective_algorithm *algorithm);
 /* What nccl-tests multiplies S by for busbw. */
 double collective_busbw(const struct collective *of);
 
-/* Several rings or trees, so that all NICs of a host have their part: the collective of ring number `ring`, from 0 to
- * this many. Other algorithms are one. */
-uint32_t collective_rings(const struct collective *collective, uint32_t nics);
-struct collective collective_ring(const struct collective *collective, uint32_t nics, uint32_t ring);
-/* Which rank of the run is at this place of the algorithm, and back. */
+/* Several parts at once, so that all NICs carry their share: of rings and trees over hosts one for each NIC, which
+ * enters and leaves by it; of others one for each NIC of a GPU; of neither more than there are channels. NICs with
+ * several ports have as many of them, since each is a flow. `part` is below that number. */
+uint32_t collective_parts(const struct collective *collective, const struct hosts *hosts);
+struct collective collective_part_of(const struct collective *collective, const struct hosts *hosts, uint32_t part);
+/* Which of the collective's ranks is at this place of the algorithm, and back. */
 uint32_t collective_rank_at(const struct collective *collective, uint32_t place);
 uint32_t collective_place_of(const struct collective *collective, uint32_t rank);
 

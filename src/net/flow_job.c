@@ -77,14 +77,15 @@ static void let_begin(struct flow_job *job, uint32_t endpoint, uint64_t flow, en
 }
 
 static void ended(struct job *job, uint32_t endpoint, uint64_t tag, vb_time at, const struct flow_result *result,
-	struct job_sink *sink)
+	const void *carried, struct job_sink *sink)
 {
 	assert(of(job)->results[tag].fct == -1);
 	of(job)->results[tag] = *result;
 	let_begin(of(job), endpoint, tag, FLOW_ENDED, at, sink);
 }
 
-static void arrived(struct job *job, uint32_t endpoint, uint64_t tag, vb_time at, struct job_sink *sink)
+static void arrived(
+	struct job *job, uint32_t endpoint, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	let_begin(of(job), endpoint, tag, FLOW_ARRIVED, at, sink);
 }

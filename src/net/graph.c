@@ -37,18 +37,38 @@ int graph_add_wait(struct graph *graph, uint32_t operation, uint32_t before, enu
 	return 0;
 }
 
+static void free_group(struct graph_group *group)
+{
+	free(group->ranks);
+	free(group->first);
+	number_map_free(&group->members);
+}
+
+static int list_ranks(struct graph_group *group, const uint32_t *ranks)
+{
+	group->ranks = malloc(((size_t)group->count + 1) * sizeof(*group->ranks));
+	if (!group->ranks)
+		return -ENOMEM;
+	memcpy(group->ranks, ranks, group->count * sizeof(*ranks));
+	for (uint32_t i = group->count; i-- > 0;) {
+		uint32_t *member = number_map_make(&group->members, ranks[i]);
+		if (!member)
+			return -ENOMEM;
+		*member = i;
+	}
+	return 0;
+}
+
 int graph_add_group(struct graph *graph, const uint32_t *ranks, uint32_t count)
 {
-	uint32_t *own = NULL;
+	struct graph_group group = { .count = count };
 	if (!grow_by_one(&graph->groups, &graph->group_room, graph->group_count, sizeof(*graph->groups)))
 		return -ENOMEM;
-	if (ranks) {
-		own = malloc((count + 1) * sizeof(*own));
-		if (!own)
-			return -ENOMEM;
-		memcpy(own, ranks, count * sizeof(*own));
+	if (ranks && list_ranks(&group, ranks)) {
+		free_group(&group);
+		return -ENOMEM;
 	}
-	graph->groups[graph->group_count++] = (struct graph_group){ .ranks = own, .count = count };
+	graph->groups[graph->group_count++] = group;
 	return 0;
 }
 
@@ -73,10 +93,8 @@ int graph_find_collective(struct graph *graph, const char *kind, const char *alg
 
 void graph_free(struct graph *graph)
 {
-	for (uint32_t i = 0; i < graph->group_count; i++) {
-		free(graph->groups[i].ranks);
-		free(graph->groups[i].first);
-	}
+	for (uint32_t i = 0; i < graph->group_count; i++)
+		free_group(&graph->groups[i]);
 	free(graph->operations);
 	free(graph->waits);
 	free(graph->groups);
@@ -100,10 +118,8 @@ uint32_t graph_member(const struct graph_group *group, uint32_t rank)
 {
 	if (!group->ranks)
 		return rank < group->count ? rank : GRAPH_NONE;
-	for (uint32_t i = 0; i < group->count; i++)
-		if (group->ranks[i] == rank)
-			return i;
-	return GRAPH_NONE;
+	const uint32_t *member = number_map_find(&group->members, rank);
+	return member ? *member : GRAPH_NONE;
 }
 
 struct collective graph_collective_of(const struct graph *graph, uint32_t operation)
@@ -205,18 +221,13 @@ static int check_groups(const struct checking *checking)
 	const struct graph *graph = checking->graph;
 	for (uint32_t i = 0; i < graph->group_count; i++) {
 		const struct graph_group *group = &graph->groups[i];
-		uint8_t *seen = calloc(graph->ranks + 1, 1);
-		int error = seen ? 0 : no_memory(checking);
-		for (uint32_t k = 0; !error && k < group->count; k++) {
+		for (uint32_t k = 0; k < group->count; k++) {
 			const uint32_t rank = graph_rank_of(group, k);
-			if (rank >= graph->ranks || seen[rank]++)
-				error = WRONG(checking,
+			if (rank >= graph->ranks || graph_member(group, rank) != k)
+				return WRONG(checking,
 					"group %" PRIu32 ": rank %" PRIu32 " is there twice, or not one of %" PRIu32, i,
 					rank, graph->ranks);
 		}
-		free(seen);
-		if (error)
-			return error;
 	}
 	return 0;
 }
@@ -386,24 +397,29 @@ static int check_pairs(const struct checking *checking)
 
 /* ---- Collectives ------------------------------------------------------------------------------------------------- */
 
-/* first[m + 1] counts member m's; after the sums, and while they are stored, first[m] is where its next one goes. */
-static int order_group(const struct checking *checking, uint32_t number, uint32_t *next)
+/* first[m + 2] counts member m's; after the sums, first[m + 1] is where its next one goes. */
+static int count_collectives(const struct checking *checking)
 {
 	struct graph *graph = checking->graph;
-	struct graph_group *group = &graph->groups[number];
-	group->first = calloc((size_t)group->count + 2, sizeof(*group->first));
-	if (!group->first)
-		return no_memory(checking);
-	for (uint32_t m = 0; m < group->count; m++) {
-		const uint32_t rank = graph_rank_of(group, m);
-		group->first[m] = *next;
-		for (uint32_t i = graph->first[rank]; i < graph->first[rank + 1]; i++)
-			if (graph->operations[i].kind == GRAPH_COLLECTIVE && graph->operations[i].group == number) {
-				graph->operations[i].instance = *next - group->first[m];
-				graph->ordered[(*next)++] = i;
-			}
+	uint32_t next = 0;
+	for (uint32_t i = 0; i < graph->group_count; i++) {
+		struct graph_group *group = &graph->groups[i];
+		group->first = calloc((size_t)group->count + 2, sizeof(*group->first));
+		if (!group->first)
+			return no_memory(checking);
 	}
-	group->first[group->count] = *next;
+	for (uint32_t i = 0; i < graph->count; i++) {
+		const struct graph_operation *its = &graph->operations[i];
+		if (its->kind == GRAPH_COLLECTIVE)
+			graph->groups[its->group].first[graph_member(&graph->groups[its->group], its->rank) + 2]++;
+	}
+	for (uint32_t i = 0; i < graph->group_count; i++) {
+		struct graph_group *group = &graph->groups[i];
+		group->first[0] = group->first[1] = next;
+		for (uint32_t m = 2; m <= group->count + 1; m++)
+			group->first[m] += group->first[m - 1];
+		next = group->first[group->count + 1];
+	}
 	return 0;
 }
 
@@ -436,20 +452,37 @@ static int compare_members(const struct checking *checking, uint32_t number)
 	return 0;
 }
 
+/* Operations come by rank, so each member's stay in order. */
+static void order_operations(struct graph *graph)
+{
+	for (uint32_t i = 0; i < graph->count; i++) {
+		const struct graph_operation *its = &graph->operations[i];
+		if (its->kind == GRAPH_COLLECTIVE) {
+			struct graph_group *group = &graph->groups[its->group];
+			graph->ordered[group->first[graph_member(group, its->rank) + 1]++] = i;
+		}
+	}
+	for (uint32_t i = 0; i < graph->group_count; i++) {
+		const uint32_t *first = graph->groups[i].first;
+		for (uint32_t m = 0; m < graph->groups[i].count; m++)
+			for (uint32_t k = first[m]; k < first[m + 1]; k++)
+				graph->operations[graph->ordered[k]].instance = k - first[m];
+	}
+}
+
 static int order_collectives(const struct checking *checking)
 {
 	struct graph *graph = checking->graph;
-	uint32_t count = 0, next = 0;
+	uint32_t count = 0;
 	for (uint32_t i = 0; i < graph->count; i++)
 		count += graph->operations[i].kind == GRAPH_COLLECTIVE;
-	graph->ordered = malloc((count + 1) * sizeof(*graph->ordered));
-	int error = graph->ordered ? 0 : no_memory(checking);
-	for (uint32_t i = 0; !error && i < graph->group_count; i++) {
-		error = order_group(checking, i, &next);
-		if (!error)
-			error = compare_members(checking, i);
-	}
-	assert(error || next == count);
+	graph->ordered = malloc(((size_t)count + 1) * sizeof(*graph->ordered));
+	int error = graph->ordered ? count_collectives(checking) : no_memory(checking);
+	if (error)
+		return error;
+	order_operations(graph);
+	for (uint32_t i = 0; !error && i < graph->group_count; i++)
+		error = compare_members(checking, i);
 	return error;
 }
 

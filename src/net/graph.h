@@ -14,6 +14,7 @@
 #ifndef NET_GRAPH_H
 #define NET_GRAPH_H
 
+#include "base/number_map.h"
 #include "net/collectives.h"
 
 #define GRAPH_ANY       UINT32_MAX /* of a receive: any peer, any tag */
@@ -70,8 +71,9 @@ struct graph_wait {
 struct graph_group {
 	uint32_t *ranks; /* NULL: all ranks of the graph */
 	uint32_t count;
-	uint32_t *first; /* filled in by graph_finish: member m's collectives are ordered[first[m]] to
-			    ordered[first[m+1]-1] */
+	struct number_map members; /* of `ranks`: which each is, the first of equals */
+	uint32_t *first;           /* filled in by graph_finish: member m's collectives are ordered[first[m]] to
+				      ordered[first[m+1]-1] */
 };
 
 struct graph_collective {
@@ -88,6 +90,7 @@ struct graph {
 	uint32_t group_count, group_room;
 	struct graph_collective *collectives;
 	uint32_t collective_count, collective_room;
+	uint64_t beside_gpu; /* a bit for each stream up to 63 whose computations are not the GPU's: the reader's */
 	/* Filled in by graph_finish. */
 	uint32_t *first;   /* by rank: its first operation; ranks + 1 of them */
 	uint32_t *ordered; /* collectives by group, member and order */

@@ -5,21 +5,25 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 #include "net/collective_part.h"
+#include "net/graph_stream.h"
+#include "net/rank_groups.h"
 
-/* A message's tag: of a send, the operation; of a collective, the receiver's operation and the sender's step. */
+/* A message's tag: of a send, the operation; of a collective, the receiver's operation, and of its parts the number and
+ * the sender's step. */
 #define OF_COLLECTIVE (1ull << 63)
+enum { PART_SHIFT = 22 };
 
-/* A rank's part in a collective. Messages may come before it begins. */
-struct graph_part {
-	struct collective_part part;
-	uint32_t member;
-	bool has_begun;
+/* A rank's share of a collective. Messages may come before it begins. */
+struct graph_share {
+	struct collective_part *parts; /* from its first message or its beginning until its end */
+	uint32_t parts_left, member;   /* of parts, those that are not done */
+	struct graph_chain chain;      /* that let the last part end */
+	bool has_begun, has_ended;
 };
 
-struct graph_stream {
-	uint32_t *ready; /* a heap of operations that wait for the stream: the first is the next */
-	uint32_t count, room;
-	uint32_t busy_with, last; /* GRAPH_NONE; last: the one that left it */
+/* Of a group: its members in the order in which a ring passes them (rank_groups.h), and where each is in it. */
+struct graph_order {
+	uint32_t *members, *places, gpus;
 };
 
 /* For one call: operations that may begin now, in order. */
@@ -41,51 +45,6 @@ static const struct graph_operation *operation_of(const struct graph_job *job, u
 }
 
 /* ---- Streams ----------------------------------------------------------------------------------------------------- */
-
-static bool is_before(const struct graph_job *job, uint32_t a, uint32_t b)
-{
-	const int8_t one = operation_of(job, a)->priority, other = operation_of(job, b)->priority;
-	return one != other ? one > other : a < b;
-}
-
-static void swap(uint32_t *a, uint32_t *b)
-{
-	const uint32_t was = *a;
-	*a = *b;
-	*b = was;
-}
-
-static bool push(const struct graph_job *job, struct graph_stream *stream, uint32_t number)
-{
-	if (stream->count == stream->room) {
-		const uint32_t room = stream->room ? 2 * stream->room : 4;
-		uint32_t *larger = realloc(stream->ready, room * sizeof(*larger));
-		if (!larger)
-			return false;
-		stream->ready = larger;
-		stream->room = room;
-	}
-	uint32_t at = stream->count++;
-	stream->ready[at] = number;
-	for (; at > 0 && is_before(job, stream->ready[at], stream->ready[(at - 1) / 2]); at = (at - 1) / 2)
-		swap(&stream->ready[at], &stream->ready[(at - 1) / 2]);
-	return true;
-}
-
-static uint32_t pop(const struct graph_job *job, struct graph_stream *stream)
-{
-	const uint32_t number = stream->ready[0];
-	assert(stream->count > 0);
-	stream->ready[0] = stream->ready[--stream->count];
-	for (uint32_t at = 0, next; (next = 2 * at + 1) < stream->count; at = next) {
-		if (next + 1 < stream->count && is_before(job, stream->ready[next + 1], stream->ready[next]))
-			next++;
-		if (!is_before(job, stream->ready[next], stream->ready[at]))
-			break;
-		swap(&stream->ready[next], &stream->ready[at]);
-	}
-	return number;
-}
 
 static struct graph_stream *stream_of(const struct graph_job *job, uint32_t number)
 {
@@ -110,7 +69,7 @@ static void plan_next_of(struct agenda *agenda, struct graph_stream *stream)
 {
 	if (stream->busy_with != GRAPH_NONE || stream->count == 0)
 		return;
-	stream->busy_with = pop(agenda->job, stream);
+	stream->busy_with = graph_stream_pop(agenda->job->graph, stream);
 	if (stream->last != GRAPH_NONE)
 		agenda->job->records[stream->busy_with].let_begin = stream->last;
 	plan(agenda, stream->busy_with);
@@ -124,8 +83,8 @@ static void make_ready(struct agenda *agenda, uint32_t number)
 		plan(agenda, number);
 		return;
 	}
-	if (!push(agenda->job, stream, number)) {
-		agenda->job->is_out_of_memory = true;
+	if (!graph_stream_push(agenda->job->graph, stream, number)) {
+		agenda->sink->lack_memory(agenda->sink);
 		return;
 	}
 	if (stream->busy_with == GRAPH_NONE)
@@ -177,75 +136,192 @@ static void send(struct agenda *agenda, uint32_t number)
 }
 
 /* The other of its pair if it is there; else it waits for that. */
-static uint32_t find_other(struct graph_job *job, uint32_t rank, uint32_t number)
+static uint32_t find_other(const struct agenda *agenda, uint32_t number)
 {
 	uint32_t other;
-	if (graph_mail_find(&job->mail, rank, number, &other))
-		job->is_out_of_memory = true;
+	if (graph_mail_find(&agenda->job->mail, agenda->rank, number, &other))
+		agenda->sink->lack_memory(agenda->sink);
 	return other;
 }
 
 static void receive(struct agenda *agenda, uint32_t number)
 {
-	const uint32_t sent = find_other(agenda->job, agenda->rank, number);
+	const uint32_t sent = find_other(agenda, number);
 	if (sent != GRAPH_NONE)
 		end(agenda, number);
 }
 
 /* ---- Collectives ------------------------------------------------------------------------------------------------- */
 
-static struct graph_part *part_of(const struct graph_job *job, uint32_t number)
+/* A collective, as its group has it: all of its parts together. */
+static struct collective whole_of(const struct graph_job *job, uint32_t number)
 {
-	return &job->parts[job->state_of[number]];
+	struct collective whole = graph_collective_of(job->graph, number);
+	whole.gpus = job->orders[operation_of(job, number)->group].gpus;
+	return whole;
+}
+
+/* A tag has room for so many steps beside the number of a part. */
+static uint32_t parts_of(const struct graph_job *job, const struct collective *whole)
+{
+	return whole->ranks < 1u << (PART_SHIFT - 1) ? collective_parts(whole, &job->hosts) : 1;
+}
+
+/* A part of an operation, at the operation's rank. */
+struct piece {
+	struct collective of;
+	const struct collective_algorithm *algorithm;
+	struct collective_part *part;
+	uint32_t number, place; /* the operation, and where its rank is */
+	bool is_one_of_many;
+};
+
+static struct graph_share *share_of(const struct graph_job *job, uint32_t number)
+{
+	return &job->shares[job->state_of[number]];
+}
+
+static uint32_t member_at(const struct graph_job *job, const struct piece *piece, uint32_t place)
+{
+	return job->orders[operation_of(job, piece->number)->group].members[collective_rank_at(&piece->of, place)];
+}
+
+/* Without what is kept of it, if the share is not open. */
+static struct piece piece_of(const struct graph_job *job, uint32_t number, uint32_t part)
+{
+	const struct graph_share *share = share_of(job, number);
+	const struct graph_order *order = &job->orders[operation_of(job, number)->group];
+	const struct collective whole = whole_of(job, number);
+	const uint32_t parts = parts_of(job, &whole);
+	struct piece piece = { .of = whole,
+		.part = share->parts ? &share->parts[part] : NULL,
+		.number = number,
+		.is_one_of_many = parts > 1 };
+	if (parts > 1)
+		piece.of = collective_part_of(&whole, &job->hosts, part);
+	piece.algorithm = collective_find(&piece.of);
+	piece.place = collective_place_of(&piece.of, order->places[share->member]);
+	return piece;
+}
+
+static bool open_share(struct agenda *agenda, uint32_t number)
+{
+	struct graph_share *share = share_of(agenda->job, number);
+	const struct collective whole = whole_of(agenda->job, number);
+	if (share->parts || share->has_ended)
+		return !share->has_ended;
+	share->parts_left = parts_of(agenda->job, &whole);
+	share->parts = calloc(share->parts_left, sizeof(*share->parts));
+	if (!share->parts)
+		agenda->sink->lack_memory(agenda->sink);
+	return share->parts;
 }
 
 /* For one call. */
 struct out {
 	struct collective_out calls;
 	struct agenda *agenda;
-	const struct collective_algorithm *algorithm;
-	uint32_t number;
+	const struct piece *piece;
+	const struct graph_chain *chain;
 };
 
-static void send_part(const struct collective_out *calls, const struct collective_sent *sent)
+static void send_piece(const struct collective_out *calls, const struct collective_sent *sent)
 {
 	const struct out *out = (const struct out *)calls;
+	const struct piece *piece = out->piece;
 	const struct graph *graph = out->agenda->job->graph;
-	const struct graph_operation *its = operation_of(out->agenda->job, out->number);
+	const struct graph_operation *its = operation_of(out->agenda->job, piece->number);
+	const uint32_t member = member_at(out->agenda->job, piece, sent->to);
+	const uint32_t dst = graph_rank_of(&graph->groups[its->group], member);
+	const struct graph_carried carried = {
+		.chain = *out->chain, .from = its->rank, .to = dst, .sent = out->agenda->at
+	};
 	out->agenda->sink->send(out->agenda->sink,
 		&(struct message){ .src = its->rank,
-			.dst = graph_rank_of(&graph->groups[its->group], sent->to),
+			.dst = dst,
 			.bytes = sent->bytes,
 			.start = out->agenda->at,
-			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, out->number, sent->to) << 32 | sent->tag,
-			.channel = collective_opens_each(out->algorithm) ? 0 : 1,
+			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, piece->number, member) << 32 |
+			       (uint64_t)piece->of.part << PART_SHIFT | sent->tag,
+			.channel = collective_opens_each(piece->algorithm) ? 0 : 1 + piece->of.part,
+			.part = (uint16_t)piece->of.part,
 			.traffic_class = its->traffic_class,
-			.tells_arrival = true });
+			.tells_arrival = true,
+			.carried = &carried });
 }
 
-/* Sends what may be sent, and ends if that was all. */
-static void go_on(struct agenda *agenda, uint32_t number)
+static bool is_done(const struct piece *piece)
 {
-	struct graph_part *its = part_of(agenda->job, number);
-	const struct collective of_it = graph_collective_of(agenda->job->graph, number);
-	const struct collective_algorithm *algorithm = collective_find(&of_it);
-	const struct out out = { { send_part }, agenda, algorithm, number };
-	if (of_it.ranks > 1) {
-		collective_part_go_on(&of_it, algorithm, its->member, &its->part, &out.calls);
-		if (!collective_part_is_done(&of_it, algorithm, its->member, &its->part))
-			return;
-	}
-	if (agenda->job->records[number].end == -1)
-		end(agenda, number);
+	return collective_part_is_done(&piece->of, piece->algorithm, piece->place, piece->part);
+}
+
+/* The chain is that of the message that ended the last part, which may be one of its own. */
+static void end_collective(struct agenda *agenda, uint32_t number, const struct graph_chain *chain)
+{
+	struct graph_share *share = share_of(agenda->job, number);
+	free(share->parts);
+	share->parts = NULL;
+	share->has_ended = true;
+	share->chain = *chain;
+	if (chain->origin != number)
+		agenda->job->records[number].let_end = chain->origin;
+	end(agenda, number);
+}
+
+/* Sends what the chain's end lets go of this part, which is not done, and ends the operation if that was all of all
+ * parts. */
+static void go_on(struct agenda *agenda, uint32_t number, uint32_t part, const struct graph_chain *chain)
+{
+	const struct piece piece = piece_of(agenda->job, number, part);
+	const struct out out = { { send_piece }, agenda, &piece, chain };
+	collective_part_go_on(&piece.of, piece.algorithm, piece.place, piece.part, &out.calls);
+	if (is_done(&piece) && --share_of(agenda->job, number)->parts_left == 0)
+		end_collective(agenda, number, chain);
 }
 
 static void begin_collective(struct agenda *agenda, uint32_t number)
 {
-	const struct graph_operation *its = operation_of(agenda->job, number);
-	struct graph_part *part = part_of(agenda->job, number);
-	part->has_begun = true;
-	part->member = graph_member(&agenda->job->graph->groups[its->group], its->rank);
-	go_on(agenda, number);
+	const struct graph_chain none = { .origin = number };
+	const struct collective whole = whole_of(agenda->job, number);
+	share_of(agenda->job, number)->has_begun = true;
+	if (whole.ranks == 1)
+		end_collective(agenda, number, &none);
+	else if (open_share(agenda, number))
+		for (uint32_t part = 0, parts = parts_of(agenda->job, &whole); part < parts; part++)
+			go_on(agenda, number, part, &none);
+}
+
+/* What a collective's tag says. */
+static uint32_t part_in(const struct piece *any, uint64_t tag)
+{
+	return any->is_one_of_many ? (uint32_t)tag >> PART_SHIFT : 0;
+}
+
+static uint32_t step_in(const struct piece *any, uint64_t tag)
+{
+	return any->is_one_of_many ? (uint32_t)tag & ((1u << PART_SHIFT) - 1) : (uint32_t)tag;
+}
+
+static void take_piece(struct agenda *agenda, uint32_t number, uint64_t tag, const struct graph_chain *chain)
+{
+	if (!open_share(agenda, number))
+		return;
+	const struct piece any = piece_of(agenda->job, number, 0);
+	const struct piece piece = piece_of(agenda->job, number, part_in(&any, tag));
+	collective_part_arrived(&piece.of, piece.algorithm, piece.part, step_in(&any, tag));
+	if (share_of(agenda->job, number)->has_begun)
+		go_on(agenda, number, part_in(&any, tag), chain);
+}
+
+/* A part that is done has nothing left to send: it heeds no end. */
+static void end_piece(struct agenda *agenda, uint32_t number, uint64_t tag, const struct graph_chain *chain)
+{
+	if (share_of(agenda->job, number)->has_ended)
+		return;
+	const struct piece any = piece_of(agenda->job, number, 0);
+	const struct piece piece = piece_of(agenda->job, number, part_in(&any, tag));
+	if (!is_done(&piece) && collective_part_ended(piece.algorithm, piece.part, step_in(&any, tag)))
+		go_on(agenda, number, part_in(&any, tag), chain);
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
@@ -313,37 +389,29 @@ static uint32_t same_at_sender(const struct agenda *agenda, uint64_t tag)
 	return graph_same_at(graph, other, graph_member(&graph->groups[graph->operations[other].group], agenda->rank));
 }
 
-static void end_message(struct agenda *agenda, uint32_t number, uint32_t tag)
-{
-	const struct collective of_it = graph_collective_of(agenda->job->graph, number);
-	if (collective_part_ended(collective_find(&of_it), &part_of(agenda->job, number)->part, tag))
-		go_on(agenda, number);
-}
-
 static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *result,
-	struct job_sink *sink)
+	const void *carried, struct job_sink *sink)
 {
 	struct agenda agenda = open_agenda(job, rank, at, sink);
 	(void)result; /* a message that failed has ended, too: what waits for its arrival never begins */
-	if (tag & OF_COLLECTIVE)
-		end_message(&agenda, same_at_sender(&agenda, tag), (uint32_t)tag);
-	else
+	if (tag & OF_COLLECTIVE) {
+		const struct graph_chain chain = graph_chain_after(carried, tag, at);
+		end_piece(&agenda, same_at_sender(&agenda, tag), tag, &chain);
+	} else {
 		end(&agenda, (uint32_t)tag);
+	}
 	settle(&agenda);
 }
 
-static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct agenda agenda = open_agenda(job, rank, at, sink);
 	if (tag & OF_COLLECTIVE) {
-		const uint32_t number = (uint32_t)(tag >> 32) & INT32_MAX, part_tag = (uint32_t)tag;
-		struct graph_part *its = part_of(of(job), number);
-		const struct collective of_it = graph_collective_of(of(job)->graph, number);
-		collective_part_arrived(&of_it, collective_find(&of_it), &its->part, part_tag);
-		if (its->has_begun)
-			go_on(&agenda, number);
+		const struct graph_chain chain = graph_chain_after(carried, tag, at);
+		take_piece(&agenda, (uint32_t)(tag >> 32) & INT32_MAX, tag, &chain);
 	} else {
-		const uint32_t receive = find_other(of(job), rank, (uint32_t)tag);
+		const uint32_t receive = find_other(&agenda, (uint32_t)tag);
 		if (receive != GRAPH_NONE) {
 			of(job)->records[receive].let_end = (uint32_t)tag;
 			end(&agenda, receive);
@@ -352,45 +420,100 @@ static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, st
 	settle(&agenda);
 }
 
-static const struct job_kind kind = {
-	.begin = begin, .ended = ended, .arrived = arrived, .computed = computed, .ends_by_arrival = true
-};
+static const struct job_kind kind = { .begin = begin,
+	.ended = ended,
+	.arrived = arrived,
+	.computed = computed,
+	.ends_by_arrival = true,
+	.carried_bytes = sizeof(struct graph_carried) };
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* What a run counts: messages, and computations that take a time. */
-static uint64_t count_of(const struct graph_job *job, uint32_t number)
+enum { MESSAGES_SEEN = 16 };
+
+uint64_t graph_job_sends(const struct graph_job *job, uint32_t number)
 {
 	const struct graph_operation *its = operation_of(job, number);
-	switch ((enum graph_kind)its->kind) {
-	case GRAPH_COMPUTE:
-		return its->time > 0;
-	case GRAPH_SEND:
-		return 1;
-	case GRAPH_RECEIVE:
-		return 0;
-	case GRAPH_COLLECTIVE:
-		break;
+	uint64_t sends = 0;
+	if (its->kind != GRAPH_COLLECTIVE)
+		return its->kind == GRAPH_SEND;
+	const struct collective whole = whole_of(job, number);
+	for (uint32_t part = 0, parts = parts_of(job, &whole); whole.ranks > 1 && part < parts; part++) {
+		const struct piece piece = piece_of(job, number, part);
+		sends += collective_sends(&piece.of, piece.algorithm, piece.place);
 	}
-	const struct collective of_it = graph_collective_of(job->graph, number);
-	const uint32_t member = graph_member(&job->graph->groups[its->group], its->rank);
-	return of_it.ranks > 1 ? collective_sends(&of_it, collective_find(&of_it), member) : 0;
+	return sends;
 }
 
-static void open_operation(struct graph_job *job, uint32_t number, uint32_t *parts)
+/* Of a part's messages, those that leave the rank's host: so many of all as of a few, evenly spread. */
+static double leaving(const struct graph_job *job, const struct piece *piece, uint32_t most_seen)
+{
+	const struct graph_operation *its = operation_of(job, piece->number);
+	const uint32_t sends = collective_sends(&piece->of, piece->algorithm, piece->place);
+	const uint32_t seen = sends < most_seen ? sends : most_seen;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < seen; i++) {
+		const uint32_t message = (uint32_t)((uint64_t)i * sends / seen);
+		const uint32_t place = collective_message(&piece->of, piece->algorithm, piece->place, message).to;
+		const uint32_t to = graph_rank_of(&job->graph->groups[its->group], member_at(job, piece, place));
+		count += hosts_host_of(&job->hosts, its->rank) != hosts_host_of(&job->hosts, to);
+	}
+	return seen ? (double)count * sends / seen : 0;
+}
+
+double graph_job_leaving(const struct graph_job *job, uint32_t number)
+{
+	const struct graph_operation *its = operation_of(job, number);
+	double count = 0;
+	if (its->kind != GRAPH_COLLECTIVE)
+		return its->kind == GRAPH_SEND &&
+		       hosts_host_of(&job->hosts, its->rank) != hosts_host_of(&job->hosts, its->peer);
+	const struct collective whole = whole_of(job, number);
+	const uint32_t parts = parts_of(job, &whole);
+	for (uint32_t part = 0; whole.ranks > 1 && part < parts; part++) {
+		const struct piece piece = piece_of(job, number, part);
+		count += leaving(job, &piece, parts < MESSAGES_SEEN ? MESSAGES_SEEN / parts : 1);
+	}
+	return count;
+}
+
+static void open_operation(struct graph_job *job, uint32_t number, uint32_t *shares)
 {
 	const struct graph_operation *its = operation_of(job, number);
 	job->waits_left[number] = its->waits;
 	job->records[number] = (struct graph_record){ -1, -1, GRAPH_NONE, GRAPH_NONE };
-	job->job.operations += count_of(job, number);
-	if (its->kind == GRAPH_COLLECTIVE)
-		job->state_of[number] = (*parts)++;
+	if (its->kind == GRAPH_COLLECTIVE) {
+		job->state_of[number] = (*shares)++;
+		share_of(job, number)->member = graph_member(&job->graph->groups[its->group], its->rank);
+	}
+	/* A run counts messages, and computations that take a time. */
+	job->job.operations += graph_job_sends(job, number) + (its->kind == GRAPH_COMPUTE && its->time > 0);
 }
 
-int graph_job_open(struct graph_job *job, const struct graph *graph)
+static int open_order(struct graph_order *order, const struct graph_group *group, const struct hosts *hosts)
+{
+	order->members = malloc(((size_t)group->count + 1) * sizeof(*order->members));
+	order->places = malloc(((size_t)group->count + 1) * sizeof(*order->places));
+	if (!order->members || !order->places ||
+		rank_groups_gather(hosts, group->ranks, group->count, order->members, &order->gpus))
+		return -ENOMEM;
+	for (uint32_t place = 0; place < group->count; place++)
+		order->places[order->members[place]] = place;
+	return 0;
+}
+
+static int open_orders(struct graph_job *job)
+{
+	int error = 0;
+	for (uint32_t i = 0; !error && i < job->graph->group_count; i++)
+		error = open_order(&job->orders[i], &job->graph->groups[i], &job->hosts);
+	return error;
+}
+
+int graph_job_open(struct graph_job *job, const struct graph *graph, const struct hosts *hosts)
 {
 	const size_t streams = (size_t)graph->ranks * graph->streams;
-	uint32_t collectives = 0, parts = 0;
+	uint32_t collectives = 0, shares = 0;
 	for (uint32_t i = 0; i < graph->count; i++)
 		collectives += graph->operations[i].kind == GRAPH_COLLECTIVE;
 	*job = (struct graph_job){ .job = { .kind = &kind, .ranks = graph->ranks },
@@ -399,18 +522,21 @@ int graph_job_open(struct graph_job *job, const struct graph *graph)
 		.waits_left = malloc(((size_t)graph->count + 1) * sizeof(*job->waits_left)),
 		.link = malloc(((size_t)graph->count + 1) * sizeof(*job->link)),
 		.state_of = malloc(((size_t)graph->count + 1) * sizeof(*job->state_of)),
-		.parts = calloc(collectives + 1, sizeof(*job->parts)),
+		.shares = calloc(collectives + 1, sizeof(*job->shares)),
+		.orders = calloc(graph->group_count + 1, sizeof(*job->orders)),
+		.hosts = *hosts,
 		.streams = calloc(streams + 1, sizeof(*job->streams)) };
-	if (!job->records || !job->waits_left || !job->link || !job->state_of || !job->parts || !job->streams ||
-		graph_mail_open(&job->mail, graph, job->link)) {
+	if (!job->records || !job->waits_left || !job->link || !job->state_of || !job->shares || !job->orders ||
+		!job->streams || open_orders(job) || graph_mail_open(&job->mail, graph, job->link)) {
 		graph_job_close(job);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < streams; i++)
 		job->streams[i].busy_with = job->streams[i].last = GRAPH_NONE;
 	for (uint32_t i = 0; i < graph->count; i++)
-		open_operation(job, i, &parts);
-	assert(parts == collectives);
+		open_operation(job, i, &shares);
+	assert(shares == collectives);
+	job->share_count = shares;
 	return 0;
 }
 
@@ -424,7 +550,14 @@ void graph_job_close(struct graph_job *job)
 	free(job->waits_left);
 	free(job->link);
 	free(job->state_of);
-	free(job->parts);
+	for (uint32_t i = 0; job->shares && i < job->share_count; i++)
+		free(job->shares[i].parts);
+	for (uint32_t i = 0; job->orders && i < graph->group_count; i++) {
+		free(job->orders[i].members);
+		free(job->orders[i].places);
+	}
+	free(job->shares);
+	free(job->orders);
 	free(job->streams);
 	*job = (struct graph_job){ 0 };
 }
@@ -439,6 +572,12 @@ uint32_t graph_job_unfinished(const struct graph_job *job, uint32_t *count)
 			++*count;
 		}
 	return first;
+}
+
+const struct graph_chain *graph_job_chain(const struct graph_job *job, uint32_t number)
+{
+	const bool is_collective = operation_of(job, number)->kind == GRAPH_COLLECTIVE;
+	return is_collective && job->records[number].end >= 0 ? &share_of(job, number)->chain : NULL;
 }
 
 uint32_t graph_job_last(const struct graph_job *job)

@@ -3,14 +3,17 @@
 #ifndef NET_GRAPH_JOB_H
 #define NET_GRAPH_JOB_H
 
+#include "net/graph_chain.h"
 #include "net/graph_mail.h"
+#include "net/hosts.h"
 #include "net/job.h"
 
 /* What became of an operation, and why not sooner: the operation that it waited for last. */
 struct graph_record {
 	vb_time begin, end; /* -1: never */
 	uint32_t let_begin; /* of the same rank: by its end, or begin, or by leaving the stream. GRAPH_NONE: none */
-	uint32_t let_end;   /* of another rank: the one whose message it waited for. GRAPH_NONE: none */
+	uint32_t let_end; /* of another rank: the one whose message it waited for; of a collective, the one whose begin
+			     let the messages go that it waited for, one after the other. GRAPH_NONE: none */
 };
 
 struct graph_job {
@@ -19,17 +22,27 @@ struct graph_job {
 	struct graph_record *records; /* by operation */
 	/* The rest is for graph_job.c alone. */
 	uint32_t *waits_left, *link, *state_of; /* by operation */
-	struct graph_part *parts;               /* of collectives, by state_of */
-	struct graph_stream *streams;           /* by rank, then by stream */
+	struct graph_share *shares;             /* of collectives, by state_of */
+	uint32_t share_count;
+	struct graph_order *orders; /* by group */
+	struct hosts hosts;
+	struct graph_stream *streams; /* by rank, then by stream */
 	struct graph_mail mail;
-	bool is_out_of_memory; /* operations were lost */
 };
 
-/* The graph has passed graph_finish, and is borrowed. -ENOMEM: nothing is open. */
-int graph_job_open(struct graph_job *job, const struct graph *graph);
+/* The graph has passed graph_finish, and is borrowed. Of the hosts, collectives go by all NICs. -ENOMEM: nothing is
+ * open.
+ */
+int graph_job_open(struct graph_job *job, const struct graph *graph, const struct hosts *hosts);
 void graph_job_close(struct graph_job *job);
+/* How many messages an operation sends. */
+uint64_t graph_job_sends(const struct graph_job *job, uint32_t operation);
+/* How many of these leave its host: of a collective by a few of them. */
+double graph_job_leaving(const struct graph_job *job, uint32_t operation);
 /* The lowest operation that has not ended, and how many there are; GRAPH_NONE: all have. */
 uint32_t graph_job_unfinished(const struct graph_job *job, uint32_t *count);
+/* What let a collective end at this rank; NULL: it has not ended, or is no collective. */
+const struct graph_chain *graph_job_chain(const struct graph_job *job, uint32_t operation);
 /* The operation that ended last, of several the lowest, but no send: that ends when its acknowledgement is there, which
  * nobody waits for. GRAPH_NONE: none has ended. */
 uint32_t graph_job_last(const struct graph_job *job);

@@ -2,112 +2,164 @@
 #include "net/graph_mail.h"
 #include <errno.h>
 #include <stdlib.h>
+#include "base/invariant.h"
 #include "base/number_map.h"
 
-/* What waits at a rank, linked in rings: receives that were begun, or sends that have arrived. Only one of the two
- * waits for one peer and tag. */
-struct graph_mailbox {
-	struct number_map waiting; /* by peer and tag: the ring's newest, plus 1 */
-	/* Where a receive takes any, all wait here, in order. */
-	bool takes_any;
-	uint32_t receives, sends; /* the ring's newest, or GRAPH_NONE */
+/* What a receive leaves open, as bits. */
+enum {
+	ANY_TAG = 1,
+	ANY_PEER = 2,
 };
+
+/* What waits at a rank: a receive in the ring of its pattern, peer and tag, and a send in one of each pattern that
+ * receives of this rank have. So a ring has receives or sends, not both. The oldest of a ring waits indeed; others may
+ * have left by another ring. */
+struct graph_mailbox {
+	struct number_map rings[GRAPH_PATTERNS]; /* by peer and tag, 0 what is open: the newest, plus 1. It is linked to
+					      the oldest */
+	uint32_t patterns;                       /* a bit for each that receives have */
+	uint32_t turn;
+};
+
+static unsigned pattern_of(const struct graph_operation *receive)
+{
+	return (receive->tag == GRAPH_ANY ? ANY_TAG : 0) | (receive->peer == GRAPH_ANY ? ANY_PEER : 0);
+}
+
+static uint64_t key_of(const struct graph_operation *its, unsigned pattern)
+{
+	const uint32_t peer = its->kind == GRAPH_SEND ? its->rank : its->peer;
+	return (uint64_t)(pattern & ANY_PEER ? 0 : peer) << 32 | (pattern & ANY_TAG ? 0 : its->tag);
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+/* The patterns of all ranks together. */
+static uint32_t find_patterns(const struct graph_mail *mail)
+{
+	uint32_t all = 0;
+	for (uint32_t i = 0; i < mail->graph->count; i++) {
+		const struct graph_operation *its = &mail->graph->operations[i];
+		if (its->kind == GRAPH_RECEIVE)
+			all |= mail->boxes[its->rank].patterns |= 1u << pattern_of(its);
+	}
+	return all;
+}
 
 int graph_mail_open(struct graph_mail *mail, const struct graph *graph, uint32_t *link)
 {
-	*mail = (struct graph_mail){
-		.graph = graph, .link = link, .boxes = calloc((size_t)graph->ranks + 1, sizeof(*mail->boxes))
-	};
-	if (!mail->boxes)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < graph->ranks; i++)
-		mail->boxes[i].receives = mail->boxes[i].sends = GRAPH_NONE;
-	for (uint32_t i = 0; i < graph->count; i++) {
-		const struct graph_operation *its = &graph->operations[i];
-		if (its->kind == GRAPH_RECEIVE && (its->peer == GRAPH_ANY || its->tag == GRAPH_ANY))
-			mail->boxes[its->rank].takes_any = true;
-	}
-	return 0;
+	*mail = (struct graph_mail){ .graph = graph,
+		.links = { link },
+		.boxes = calloc((size_t)graph->ranks + 1, sizeof(*mail->boxes)),
+		.turns = calloc((size_t)graph->count + 1, sizeof(*mail->turns)) };
+	bool has_all = mail->boxes && mail->turns;
+	const uint32_t patterns = has_all ? find_patterns(mail) : 0;
+	for (unsigned i = 1; i < GRAPH_PATTERNS; i++)
+		if (patterns & 1u << i) {
+			mail->links[i] = malloc((size_t)graph->count * sizeof(*mail->links[i]));
+			has_all &= mail->links[i] != NULL;
+		}
+	if (!has_all)
+		graph_mail_close(mail);
+	return has_all ? 0 : -ENOMEM;
 }
 
 void graph_mail_close(struct graph_mail *mail)
 {
 	for (uint32_t i = 0; mail->boxes && i < mail->graph->ranks; i++)
-		number_map_free(&mail->boxes[i].waiting);
+		for (unsigned k = 0; k < GRAPH_PATTERNS; k++)
+			number_map_free(&mail->boxes[i].rings[k]);
+	for (unsigned i = 1; i < GRAPH_PATTERNS; i++)
+		free(mail->links[i]);
+	free(mail->turns);
 	free(mail->boxes);
 	*mail = (struct graph_mail){ 0 };
 }
 
-/* A ring's newest is known, and is linked to its oldest. */
-static void join(const struct graph_mail *mail, uint32_t *newest, uint32_t number)
+/* ---- Rings ------------------------------------------------------------------------------------------------------- */
+
+/* The oldest that waits there and is of this kind; GRAPH_NONE. */
+static uint32_t oldest_of(const struct graph_mail *mail, const struct graph_mailbox *box, unsigned pattern,
+	const struct graph_operation *its, enum graph_kind kind)
 {
-	mail->link[number] = *newest == GRAPH_NONE ? number : mail->link[*newest];
-	if (*newest != GRAPH_NONE)
-		mail->link[*newest] = number;
-	*newest = number;
+	const uint32_t *newest = number_map_find(&box->rings[pattern], key_of(its, pattern));
+	const uint32_t oldest = newest ? mail->links[pattern][*newest - 1] : GRAPH_NONE;
+	return newest && mail->graph->operations[oldest].kind == kind ? oldest : GRAPH_NONE;
 }
 
-/* Takes out the one behind `before`. */
-static uint32_t leave(const struct graph_mail *mail, uint32_t *newest, uint32_t before)
+static bool join(const struct graph_mail *mail, struct graph_mailbox *box, unsigned pattern, uint32_t number)
 {
-	const uint32_t number = mail->link[before];
-	mail->link[before] = mail->link[number];
-	if (*newest == number)
-		*newest = before == number ? GRAPH_NONE : before;
-	return number;
+	uint32_t *link = mail->links[pattern];
+	uint32_t *newest = number_map_make(&box->rings[pattern], key_of(&mail->graph->operations[number], pattern));
+	if (!newest)
+		return false;
+	link[number] = *newest ? link[*newest - 1] : number;
+	if (*newest)
+		link[*newest - 1] = number;
+	*newest = number + 1;
+	return true;
 }
 
-static bool pairs_up(const struct graph_operation *sent, const struct graph_operation *receive)
+/* The oldest that wait no more leave the ring. */
+static void tidy(const struct graph_mail *mail, struct graph_mailbox *box, unsigned pattern, uint64_t key)
 {
-	return (receive->peer == GRAPH_ANY || receive->peer == sent->rank) &&
-	       (receive->tag == GRAPH_ANY || receive->tag == sent->tag);
+	uint32_t *link = mail->links[pattern], *newest = number_map_find(&box->rings[pattern], key);
+	assert(newest);
+	for (uint32_t oldest; !mail->turns[oldest = link[*newest - 1]]; link[*newest - 1] = link[oldest])
+		if (oldest == *newest - 1) {
+			number_map_remove(&box->rings[pattern], key);
+			return;
+		}
 }
 
-/* The oldest of the ring that pairs up with `number`; GRAPH_NONE. */
-static uint32_t take_from(const struct graph_mail *mail, uint32_t *newest, uint32_t number)
+/* ---- Pairs ------------------------------------------------------------------------------------------------------- */
+
+/* A bit for each pattern in one of whose rings it waits. */
+static uint32_t patterns_of(const struct graph_mailbox *box, const struct graph_operation *its)
+{
+	return its->kind == GRAPH_SEND ? box->patterns : 1u << pattern_of(its);
+}
+
+static bool wait_there(const struct graph_mail *mail, struct graph_mailbox *box, uint32_t number)
+{
+	const uint32_t patterns = patterns_of(box, &mail->graph->operations[number]);
+	mail->turns[number] = ++box->turn;
+	for (unsigned i = 0; i < GRAPH_PATTERNS; i++)
+		if (patterns & 1u << i && !join(mail, box, i, number))
+			return false;
+	return true;
+}
+
+static void leave(const struct graph_mail *mail, struct graph_mailbox *box, uint32_t number)
 {
 	const struct graph_operation *its = &mail->graph->operations[number];
-	if (*newest == GRAPH_NONE)
-		return GRAPH_NONE;
-	uint32_t before = *newest;
-	do {
-		const struct graph_operation *other = &mail->graph->operations[mail->link[before]];
-		if (its->kind == GRAPH_SEND ? pairs_up(its, other) : pairs_up(other, its))
-			return leave(mail, newest, before);
-		before = mail->link[before];
-	} while (before != *newest);
-	return GRAPH_NONE;
+	const uint32_t patterns = patterns_of(box, its);
+	mail->turns[number] = 0;
+	for (unsigned i = 0; i < GRAPH_PATTERNS; i++)
+		if (patterns & 1u << i)
+			tidy(mail, box, i, key_of(its, i));
 }
 
-static uint32_t find_of_any(const struct graph_mail *mail, struct graph_mailbox *box, uint32_t number)
+/* The other that has waited longest. */
+static uint32_t find(const struct graph_mail *mail, const struct graph_mailbox *box, const struct graph_operation *its)
 {
-	const bool is_send = mail->graph->operations[number].kind == GRAPH_SEND;
-	const uint32_t other = take_from(mail, is_send ? &box->receives : &box->sends, number);
-	if (other == GRAPH_NONE)
-		join(mail, is_send ? &box->sends : &box->receives, number);
-	return other;
+	const enum graph_kind kind = its->kind == GRAPH_SEND ? GRAPH_RECEIVE : GRAPH_SEND;
+	const uint32_t patterns = patterns_of(box, its);
+	uint32_t found = GRAPH_NONE;
+	for (unsigned i = 0; i < GRAPH_PATTERNS; i++) {
+		const uint32_t other = patterns & 1u << i ? oldest_of(mail, box, i, its, kind) : GRAPH_NONE;
+		if (other != GRAPH_NONE && (found == GRAPH_NONE || mail->turns[other] < mail->turns[found]))
+			found = other;
+	}
+	return found;
 }
 
 int graph_mail_find(struct graph_mail *mail, uint32_t rank, uint32_t number, uint32_t *other)
 {
 	struct graph_mailbox *box = &mail->boxes[rank];
-	const struct graph_operation *operations = mail->graph->operations, *its = &operations[number];
-	if (box->takes_any) {
-		*other = find_of_any(mail, box, number);
-		return 0;
-	}
-	const uint64_t key = (uint64_t)(its->kind == GRAPH_SEND ? its->rank : its->peer) << 32 | its->tag;
-	uint32_t *value = number_map_make(&box->waiting, key);
-	*other = GRAPH_NONE;
-	if (!value)
-		return -ENOMEM;
-	uint32_t newest = *value - 1; /* of 0, which is new, GRAPH_NONE */
-	if (newest != GRAPH_NONE && operations[newest].kind != its->kind)
-		*other = leave(mail, &newest, newest);
-	else
-		join(mail, &newest, number);
-	*value = newest + 1; /* GRAPH_NONE + 1 is 0 */
-	if (newest == GRAPH_NONE)
-		number_map_remove(&box->waiting, key);
+	*other = find(mail, box, &mail->graph->operations[number]);
+	if (*other == GRAPH_NONE)
+		return wait_there(mail, box, number) ? 0 : -ENOMEM;
+	leave(mail, box, *other);
 	return 0;
 }

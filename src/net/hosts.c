@@ -6,9 +6,6 @@
 
 int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsigned why_size)
 {
-	if (hosts->places && (hosts->count == 0 || hosts->count % hosts->places))
-		return why_not(why, why_size, "%u hosts cannot be dealt out to %u switches evenly", hosts->count,
-			hosts->places);
 	if (!hosts->gpus)
 		return 0;
 	if (hosts->nics == 0)
@@ -18,6 +15,9 @@ int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsign
 	if (endpoints % hosts->nics)
 		return why_not(why, why_size, "%u endpoints are no whole number of hosts with %u NICs", endpoints,
 			hosts->nics);
+	if (hosts->scale_up == 0)
+		return why_not(why, why_size,
+			"%u GPUs of a host, and no rate between them: set hosts.scale-up, or hosts.gpu", hosts->gpus);
 	if (hosts->scale_up < 1000000 || hosts->scale_up_time < 0)
 		return why_not(why, why_size, "a scale-up domain slower than 1 Mb/s, or a time below 0");
 	return 0;

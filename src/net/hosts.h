@@ -1,7 +1,7 @@
-/* Hosts with several GPUs. A rank is a GPU; ranks are numbered host by host. A host has so many NICs, which are
- * consecutive endpoints of the network, and its GPUs share them out evenly: with fewer NICs than GPUs several use one,
- * with more a GPU uses its own in turn, by channel. GPUs of a host reach each other by the scale-up domain (NVLink),
- * which is not cut into packets: each GPU has a port of the domain's rate each way. */
+/* Hosts with several GPUs. A rank is a GPU; ranks are numbered host by host, unless they are placed. A host has so many
+ * NICs, which are consecutive endpoints of the network, and its GPUs share them out evenly: with fewer NICs than GPUs
+ * several use one, with more a GPU uses its own in turn. GPUs of a host reach each other by the scale-up
+ * domain (NVLink), which is not cut into packets: each GPU has a port of the domain's rate each way. */
 #ifndef NET_HOSTS_H
 #define NET_HOSTS_H
 
@@ -13,6 +13,7 @@
 #define HOSTS_MOST_SCALE_UP ((uint64_t)1000000000000000)
 
 struct hosts {
+	uint32_t ports;        /* of each NIC; 0: 1 */
 	uint32_t gpus, nics;   /* of a host; gpus 0: each endpoint is a rank, and a host of its own */
 	uint64_t scale_up;     /* bits per second, each way, of a GPU */
 	vb_time scale_up_time; /* until the first bit of a transfer is there */
@@ -20,9 +21,9 @@ struct hosts {
 	 * which all traffic stays on rails. The way through the host's other GPU takes no time and no bandwidth here.
 	 */
 	bool keeps_rails;
-	/* Where hosts are: 0: one behind the other. Otherwise dealt out in turn to so many places, which have equally
-	 * many of the `count` hosts, one behind the other: so consecutive ranks are behind different switches. */
-	uint32_t places, count;
+	/* By rank: the GPU that it runs on, counted host by host (without GPUs: the endpoint). Each is there once.
+	 * NULL: the rank's own number. Borrowed (placement.h). */
+	const uint32_t *gpu_of;
 	bool reduces;        /* the domain's switch reduces, and makes copies (NVLS) */
 	uint32_t capability; /* of the GPU: 80 (Ampere), 90 (Hopper), 100 (Blackwell); 0: not known */
 };
@@ -32,15 +33,22 @@ static inline uint32_t hosts_ranks(const struct hosts *hosts, uint32_t endpoints
 	return hosts->gpus ? endpoints / hosts->nics * hosts->gpus : endpoints;
 }
 
-static inline uint32_t hosts_host_of(const struct hosts *hosts, uint32_t rank)
+/* Counted over all hosts. */
+static inline uint32_t hosts_gpu_of(const struct hosts *hosts, uint32_t rank)
 {
-	return hosts->gpus ? rank / hosts->gpus : rank;
+	return hosts->gpu_of ? hosts->gpu_of[rank] : rank;
 }
 
-/* Where this host is, counted in hosts of the network. */
-static inline uint32_t hosts_place_of(const struct hosts *hosts, uint32_t host)
+static inline uint32_t hosts_host_of(const struct hosts *hosts, uint32_t rank)
 {
-	return hosts->places ? host % hosts->places * (hosts->count / hosts->places) + host / hosts->places : host;
+	const uint32_t gpu = hosts_gpu_of(hosts, rank);
+	return hosts->gpus ? gpu / hosts->gpus : gpu;
+}
+
+/* Which of its host's GPUs it is. */
+static inline uint32_t hosts_gpu_in_host(const struct hosts *hosts, uint32_t rank)
+{
+	return hosts->gpus ? hosts_gpu_of(hosts, rank) % hosts->gpus : 0;
 }
 
 /* How many NICs a GPU uses. */
@@ -49,29 +57,42 @@ static inline uint32_t hosts_nics_of_gpu(const struct hosts *hosts)
 	return hosts->gpus && hosts->nics > hosts->gpus ? hosts->nics / hosts->gpus : 1;
 }
 
-/* Which of its host's NICs this rank uses for a message of this channel. */
-static inline uint32_t hosts_nic_of(const struct hosts *hosts, uint32_t rank, uint32_t channel)
+/* Which of its host's NICs is the `turn`th that this rank uses. */
+static inline uint32_t hosts_nic_of(const struct hosts *hosts, uint32_t rank, uint32_t turn)
 {
 	if (!hosts->gpus)
 		return 0;
-	const uint32_t gpu = rank % hosts->gpus, of_gpu = hosts_nics_of_gpu(hosts);
+	const uint32_t gpu = hosts_gpu_in_host(hosts, rank), of_gpu = hosts_nics_of_gpu(hosts);
 	const uint32_t first = of_gpu > 1 ? gpu * of_gpu : (uint32_t)((uint64_t)gpu * hosts->nics / hosts->gpus);
-	return first + channel % of_gpu;
+	return first + turn % of_gpu;
 }
 
 /* That NIC's endpoint. */
-static inline uint32_t hosts_endpoint_of(const struct hosts *hosts, uint32_t rank, uint32_t channel)
+static inline uint32_t hosts_endpoint_of(const struct hosts *hosts, uint32_t rank, uint32_t turn)
 {
 	const uint32_t nics = hosts->gpus ? hosts->nics : 1;
-	return hosts_place_of(hosts, hosts_host_of(hosts, rank)) * nics + hosts_nic_of(hosts, rank, channel);
+	return hosts_host_of(hosts, rank) * nics + hosts_nic_of(hosts, rank, turn);
 }
 
-/* The NIC by which a message of this channel leaves. */
-static inline uint32_t hosts_sends_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t channel)
+/* A GPU that has several NICs takes them in turn: by the parts of a collective, by its peer's host, and beside the
+ * other GPUs of its host. Both ends take the NIC of one turn, so a message stays on its rail. */
+static inline uint32_t hosts_turn_of(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t part)
 {
+	return part + hosts_gpu_of(hosts, from) + hosts_host_of(hosts, to);
+}
+
+/* The endpoints by which a message of this part leaves and arrives (struct message). */
+static inline uint32_t hosts_sends_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t part)
+{
+	const uint32_t turn = hosts_turn_of(hosts, from, to, part);
 	if (!hosts->gpus || !hosts->keeps_rails)
-		return hosts_endpoint_of(hosts, from, channel);
-	return hosts_place_of(hosts, hosts_host_of(hosts, from)) * hosts->nics + hosts_nic_of(hosts, to, channel);
+		return hosts_endpoint_of(hosts, from, turn);
+	return hosts_host_of(hosts, from) * hosts->nics + hosts_nic_of(hosts, to, turn);
+}
+
+static inline uint32_t hosts_receives_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t part)
+{
+	return hosts_endpoint_of(hosts, to, hosts_turn_of(hosts, from, to, part));
 }
 
 /* 0; -EINVAL and why: NICs and GPUs that do not divide, or endpoints that are no whole number of hosts. */

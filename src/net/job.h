@@ -21,32 +21,38 @@ struct message {
 	 * that has this number: messages of a connection are sent in the order in which they begin, and it stays open.
 	 */
 	uint32_t channel;
+	uint16_t part;    /* of a GPU's NICs, the turn of the one that it goes by (hosts_turn_of); any number */
 	uint16_t entropy; /* distinguishes messages between the same endpoints for ECMP, where connections do not */
 	uint8_t traffic_class;
 	bool tells_arrival; /* the destination is to hear of it */
 	/* In a host whose domain reduces: a copy leaves its sender with another message, a part of a sum arrives at its
 	 * receiver with others. So one port is enough, and src may be dst: the switch has the bytes in between. */
 	bool is_copy, is_of_sum;
+	const void *carried; /* job_kind.carried_bytes of the job's own, which are copied; NULL: none */
 };
 
 /* Where a job puts what the program does next. */
 struct job_sink {
 	void (*send)(struct job_sink *sink, const struct message *message);
 	void (*compute)(struct job_sink *sink, vb_time until, uint64_t tag);
+	/* The job has no memory for what it has to keep: some of it is lost, and the run must end. */
+	void (*lack_memory)(struct job_sink *sink);
 };
 
 struct job;
 
-/* at: when the program hears of it, from 0. A function that is NULL is not called. */
+/* at: when the program hears of it, from 0. carried: as it was sent. A function that is NULL is not called. */
 struct job_kind {
 	void (*begin)(struct job *job, uint32_t rank, struct job_sink *sink); /* once for each rank, at 0 */
 	void (*begun)(struct job *job, uint32_t rank, uint64_t tag, struct job_sink *sink);
 	void (*ended)(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *result,
-		struct job_sink *sink);
-	void (*arrived)(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink);
+		const void *carried, struct job_sink *sink);
+	void (*arrived)(
+		struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink);
 	void (*computed)(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink);
 	/* The job is over when its last message has arrived; otherwise, when the last has ended. */
 	bool ends_by_arrival;
+	uint32_t carried_bytes; /* with each message; a message that carries none of them carries zeros */
 };
 
 struct job {

@@ -73,6 +73,8 @@ static int find_format(const struct text *text, const struct job_format **format
 			*format = formats[i];
 			return 0;
 		}
+	if (text->at == text->end)
+		return why_not(text->why, text->why_size, "%s: it is empty", text->name);
 	return why_not(text->why, text->why_size,
 		"%s: no job: it is not GOAL text (num_ranks N, rank 0 { ... }), nor a Chakra trace (PREFIX.RANK.et), "
 		"nor AICB's text (HYBRID_TRANSFORMER_FWD_IN_BCKWD, MICRO)",

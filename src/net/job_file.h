@@ -9,9 +9,17 @@
 
 enum { JOB_FILE_NOTES = 16 };
 
+/* Of a format that leaves it open: collectives of a rank that may be under way at once. */
+enum job_streams {
+	JOB_STREAM_OF_RANK,  /* one */
+	JOB_STREAM_OF_GROUP, /* one of each of its groups, as with NCCL's communicators */
+};
+
 struct job_file_options {
 	uint32_t gpus;         /* of the network, for files that leave the number of ranks to it; 0: unknown */
 	bool heeds_processors; /* whoever plays it; otherwise a note says that cpu and nic of messages do not count */
+	enum job_streams streams;
+	bool heeds_priorities; /* the file's: of communications that wait for a stream, the highest is the next */
 	const char *groups;    /* a file with groups of ranks, for formats that have one; NULL: none */
 };
 
@@ -21,7 +29,7 @@ struct job_file {
 	uint32_t *where;    /* by operation: the line or node that it comes from */
 	uint32_t where_room;
 	const char *where_is; /* "line", "node" */
-	/* What the file has and is not modelled, and what was taken otherwise than it says: each is said once. */
+	/* Parts of the file that are not modelled, or not as it says. Each note is there once. */
 	char notes[JOB_FILE_NOTES][160];
 	unsigned note_count;
 };

@@ -18,10 +18,11 @@
  *                                file is no wait, a note counts them; a data dependency on one is an error
  *   pg_name                      "" and "0" are all ranks, others are groups by name
  *   involved_dim                 must be true for all dimensions: this network has none
- *   comm_priority                is not modelled, a note counts those that are not 0
+ *   comm_priority                the highest of those that wait for a stream goes first, if priorities are heeded;
+ *                                otherwise a note counts those that are not 0
  *   start_time_micros, tensor_size, outputs and all other attributes    are passed over
  *
- * Sends and collectives of a rank run one at a time; receives, as many as there are. */
+ * Sends and collectives of a rank run one at a time, or those of each group; receives, as many as there are. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@
 #include "net/job_formats.h"
 #include "net/why.h"
 
-enum { STREAM_GPU, STREAM_CPU, STREAM_NETWORK };
+enum { STREAM_GPU, STREAM_CPU, STREAM_NETWORK, STREAM_FIRST_GROUP, STREAM_LAST_GROUP = GRAPH_NO_STREAM - 1 };
 enum { NAME = 100 };
 
 /* CollectiveCommType of et_def.proto. */
@@ -84,8 +85,9 @@ struct reading {
 	struct chakra_file file;
 	struct place *places; /* by id */
 	uint32_t count, room;
-	uint32_t first;     /* operation: places[i] is operation first + i */
-	bool has_large_ids; /* of more than 32 bits */
+	uint32_t first; /* operation: places[i] is operation first + i */
+	uint32_t groups_of[STREAM_LAST_GROUP - STREAM_FIRST_GROUP + 1], group_count; /* that have streams, in order */
+	bool has_large_ids;                                                          /* of more than 32 bits */
 };
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
@@ -213,6 +215,36 @@ static int take_size(const struct reading *reading, const struct chakra_node *no
 	return error;
 }
 
+/* The rank's groups have streams in the order in which they come; those beyond the last share it. */
+static uint8_t stream_of_group(struct reading *reading, uint32_t group)
+{
+	enum { MOST = sizeof(reading->groups_of) / sizeof(reading->groups_of[0]) };
+	uint32_t i = 0;
+	while (i < reading->group_count && reading->groups_of[i] != group)
+		i++;
+	if (i == MOST)
+		return STREAM_LAST_GROUP;
+	if (i == reading->group_count)
+		reading->groups_of[reading->group_count++] = group;
+	return (uint8_t)(STREAM_FIRST_GROUP + i);
+}
+
+static int take_priority(struct reading *reading, const struct chakra_node *node, struct graph_operation *operation)
+{
+	const struct chakra_value *value = &node->values[CHAKRA_COMM_PRIORITY];
+	const uint64_t most = value->is_negative ? -INT8_MIN : INT8_MAX;
+	if (!reading->options->heeds_priorities) {
+		reading->tally.priorities += is_nonzero(node, CHAKRA_COMM_PRIORITY);
+		return 0;
+	}
+	if (value->kind == CHAKRA_ABSENT)
+		return 0;
+	if (value->kind != CHAKRA_INTEGER || value->number > most)
+		return REFUSE_NODE(reading, node, "its comm_priority is no whole number from -128 to 127");
+	operation->priority = (int8_t)(value->is_negative ? -(int)value->number : (int)value->number);
+	return 0;
+}
+
 static int read_collective(struct reading *reading, const struct chakra_node *node, struct graph_operation *operation)
 {
 	const struct chakra_value *dimensions = &node->values[CHAKRA_INVOLVED_DIM];
@@ -238,8 +270,10 @@ static int read_collective(struct reading *reading, const struct chakra_node *no
 	operation->kind = GRAPH_COLLECTIVE;
 	operation->group = group;
 	operation->collective = kind;
-	reading->tally.priorities += is_nonzero(node, CHAKRA_COMM_PRIORITY);
-	return take_size(reading, node, type, operation);
+	if (reading->options->streams == JOB_STREAM_OF_GROUP)
+		operation->stream = stream_of_group(reading, group);
+	error = take_priority(reading, node, operation);
+	return error ? error : take_size(reading, node, type, operation);
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------------------------- */
@@ -432,7 +466,7 @@ static int read_nodes(struct reading *reading)
 
 static int read_rank(struct reading *reading, const char *path)
 {
-	reading->count = 0;
+	reading->count = reading->group_count = 0;
 	reading->has_large_ids = false;
 	reading->first = reading->job->graph.count;
 	int error = chakra_open(&reading->file, path, reading->text->why, reading->text->why_size);
@@ -476,7 +510,7 @@ static void tell_all(struct job_file *job, const struct tally *tally)
 	tell(job, tally->cpu_calls, "nodes of communication are calls on the CPU (is_cpu_op): they take no time");
 	tell(job, tally->without_duration,
 		"computations have num_ops and no duration: 1 ns each (there is no roofline model)");
-	tell(job, tally->priorities, "collectives have a comm_priority: not modelled");
+	tell(job, tally->priorities, "collectives have a comm_priority: not heeded (job.priorities)");
 	for (unsigned i = 0; i < COLLECTIVE_TYPES; i++)
 		if (tally->by_duration[i] > 0)
 			job_file_note(job, "%" PRIu64 " collectives %s only take their duration, nothing is sent",
@@ -490,6 +524,7 @@ static int read_ranks(struct reading *reading)
 	int prefix = 0, error = chakra_find_prefix(reading->text, &prefix);
 	if (!error)
 		error = chakra_count_ranks(reading->text, prefix, &graph->ranks);
+	graph->beside_gpu = 1u << STREAM_CPU | 1u << STREAM_NETWORK;
 	if (!error)
 		error = graph_add_group(graph, NULL, graph->ranks); /* group 0 */
 	if (!error)

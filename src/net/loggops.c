@@ -4,20 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/invariant.h"
+#include "base/number_map.h"
 #include "net/graph_mail.h"
 #include "net/grow.h"
 #include "net/why.h"
 
+#define NO_QUEUE UINT32_MAX
+
 /* An operation, or the message of a send, that asks for its processor and NIC. */
 struct event {
 	vb_time at;
-	uint64_t order; /* that of asking first: it keeps it when it asks again */
-	uint32_t operation;
+	uint64_t order;     /* that of asking first: it keeps it when it asks again */
+	uint32_t operation; /* GRAPH_NONE: the first of the queue asks */
+	uint32_t queue;     /* that it waited in; NO_QUEUE: in none */
 	bool is_message;
 };
 
+struct heap {
+	struct event *events; /* the first is the next */
+	uint32_t count, room;
+};
+
+/* Those that found what they want taken, and all want the same. Only the first asks again. */
+struct queue {
+	struct heap waiting; /* in order: `at` is 0 */
+	vb_time asks_at;     /* an event with the first's order is in the calendar then */
+};
+
 struct state {
-	vb_time ready; /* before it begins: when all has happened that it waits for. Of a message: when it was there */
+	vb_time ready; /* before it begins: when all that it waits for has happened. Of a message: when it arrived */
 	uint32_t waits_left;
 	bool has_ended;
 };
@@ -26,11 +41,13 @@ struct play {
 	const struct graph *graph;
 	const struct loggops *parameters;
 	struct loggops_result *result;
-	struct event *heap;
-	uint32_t count, room;
+	struct heap calendar;
 	uint64_t order;
-	struct state *states; /* by operation */
-	uint32_t *link;       /* by operation: in freed, and then in the mail */
+	struct queue *queues;
+	uint32_t queue_count, queue_room;
+	struct number_map queue_of; /* by what they want: the queue's number, plus 1 */
+	struct state *states;       /* by operation */
+	uint32_t *link;             /* by operation: in freed, and then in the mail */
 	struct graph_mail mail;
 	/* By rank, then by number: from when on each is free. */
 	vb_time *processors, *sending, *receiving;
@@ -47,34 +64,66 @@ static bool is_before(const struct event *a, const struct event *b)
 	return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
 
-static void push(struct play *play, struct event event)
+static bool push(struct heap *heap, struct event event)
+{
+	if (!grow_by_one(&heap->events, &heap->room, heap->count, sizeof(*heap->events)))
+		return false;
+	uint32_t at = heap->count++;
+	for (; at > 0 && is_before(&event, &heap->events[(at - 1) / 2]); at = (at - 1) / 2)
+		heap->events[at] = heap->events[(at - 1) / 2];
+	heap->events[at] = event;
+	return true;
+}
+
+static struct event pop(struct heap *heap)
+{
+	assert(heap->count > 0);
+	struct event *events = heap->events;
+	const struct event first = events[0], last = events[--heap->count];
+	uint32_t at = 0;
+	for (uint32_t next; (next = 2 * at + 1) < heap->count; at = next) {
+		if (next + 1 < heap->count && is_before(&events[next + 1], &events[next]))
+			next++;
+		if (!is_before(&events[next], &last))
+			break;
+		events[at] = events[next];
+	}
+	events[at] = last;
+	return first;
+}
+
+static void add(struct play *play, struct event event)
 {
 	if (event.at > VB_HORIZON)
 		play->error = play->error ? play->error : -ERANGE;
-	else if (!grow_by_one(&play->heap, &play->room, play->count, sizeof(*play->heap)))
+	else if (!play->error && !push(&play->calendar, event))
 		play->error = -ENOMEM;
-	if (play->error)
-		return;
-	uint32_t at = play->count++;
-	for (; at > 0 && is_before(&event, &play->heap[(at - 1) / 2]); at = (at - 1) / 2)
-		play->heap[at] = play->heap[(at - 1) / 2];
-	play->heap[at] = event;
 }
 
-static struct event pop(struct play *play)
+/* The first of the queue asks then. */
+static void await_first(struct play *play, uint32_t number, vb_time at)
 {
-	assert(play->count > 0);
-	const struct event first = play->heap[0], last = play->heap[--play->count];
-	uint32_t at = 0;
-	for (uint32_t next; (next = 2 * at + 1) < play->count; at = next) {
-		if (next + 1 < play->count && is_before(&play->heap[next + 1], &play->heap[next]))
-			next++;
-		if (!is_before(&play->heap[next], &last))
-			break;
-		play->heap[at] = play->heap[next];
-	}
-	play->heap[at] = last;
-	return first;
+	struct queue *queue = &play->queues[number];
+	if (queue->waiting.count == 0)
+		return;
+	queue->asks_at = at;
+	add(play,
+		(struct event){
+			.at = at, .order = queue->waiting.events[0].order, .operation = GRAPH_NONE, .queue = number });
+}
+
+/* False: that was the queue's first, which has another time since, or is not the first any more. */
+static bool resolve(struct play *play, struct event *event)
+{
+	if (event->operation != GRAPH_NONE)
+		return true;
+	struct queue *queue = &play->queues[event->queue];
+	if (queue->waiting.count == 0 || queue->asks_at != event->at || queue->waiting.events[0].order != event->order)
+		return false;
+	const struct event first = pop(&queue->waiting);
+	event->operation = first.operation;
+	event->is_message = first.is_message;
+	return true;
 }
 
 /* ---- Times ------------------------------------------------------------------------------------------------------- */
@@ -128,6 +177,42 @@ static vb_time free_from(const struct play *play, const struct event *event)
 	return its->kind == GRAPH_SEND ? later(cpu, play->sending[nic_of(play, its->rank, its->nic)]) : cpu;
 }
 
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
+
+/* What one of them wants, and nothing else does. */
+static uint64_t wish_of(const struct graph_operation *its, bool is_message)
+{
+	const uint64_t rank = is_message ? its->peer : its->rank, nic = its->kind == GRAPH_SEND ? its->nic : 0,
+		       way = is_message ? 2 : its->kind == GRAPH_SEND;
+	return rank << 18 | way << 16 | nic << 8 | cpu_of(its);
+}
+
+/* NO_QUEUE: no memory. */
+static uint32_t queue_for(struct play *play, const struct event *event)
+{
+	uint32_t *queue = number_map_make(
+		&play->queue_of, wish_of(&play->graph->operations[event->operation], event->is_message));
+	if (queue && *queue == 0) {
+		if (!grow_by_one(&play->queues, &play->queue_room, play->queue_count, sizeof(*play->queues)))
+			return NO_QUEUE;
+		play->queues[play->queue_count] = (struct queue){ 0 };
+		*queue = ++play->queue_count;
+	}
+	return queue ? *queue - 1 : NO_QUEUE;
+}
+
+/* What it wants is free from then on. */
+static void wait_until(struct play *play, struct event event, vb_time from)
+{
+	if (event.queue == NO_QUEUE)
+		event.queue = queue_for(play, &event);
+	event.at = 0;
+	if (event.queue == NO_QUEUE || !push(&play->queues[event.queue].waiting, event))
+		play->error = -ENOMEM;
+	else if (play->queues[event.queue].waiting.events[0].order == event.order)
+		await_first(play, event.queue, from);
+}
+
 /* ---- What may begin ---------------------------------------------------------------------------------------------- */
 
 static void release(struct play *play, uint32_t number)
@@ -165,9 +250,9 @@ static void end(struct play *play, uint32_t number, vb_time at)
 
 static void ask_one(struct play *play, uint32_t number)
 {
-	struct event event = { .order = play->order++, .operation = number };
+	struct event event = { .order = play->order++, .operation = number, .queue = NO_QUEUE };
 	event.at = later(play->states[number].ready, free_from(play, &event));
-	push(play, event);
+	add(play, event);
 }
 
 static void ask_of_rank(struct play *play, uint32_t rank)
@@ -214,7 +299,7 @@ static void send(struct play *play, uint32_t number, vb_time at)
 	const struct loggops *is = play->parameters;
 	occupy(play, its->rank, its->cpu, at + is->o + of_bytes(its, is->O));
 	play->sending[nic_of(play, its->rank, its->nic)] = at + is->g + of_bytes(its, is->G);
-	push(play, (struct event){ at + is->o + is->L, play->order++, number, true });
+	add(play, (struct event){ at + is->o + is->L, play->order++, number, NO_QUEUE, true });
 	let_follow(play, number, GRAPH_BEGUN, at);
 	if (its->bytes <= is->S)
 		end(play, number, at + is->o);
@@ -264,22 +349,32 @@ static void take_message(struct play *play, uint32_t number, vb_time at)
 		pair_up(play, number, received, at);
 }
 
+static void carry_out(struct play *play, const struct event *event)
+{
+	const enum graph_kind kind = play->graph->operations[event->operation].kind;
+	if (event->is_message)
+		take_message(play, event->operation, event->at);
+	else if (kind == GRAPH_SEND)
+		send(play, event->operation, event->at);
+	else if (kind == GRAPH_RECEIVE)
+		receive(play, event->operation, event->at);
+	else
+		compute(play, event->operation, event->at);
+}
+
 static void happen(struct play *play, struct event event)
 {
-	const enum graph_kind kind = play->graph->operations[event.operation].kind;
+	if (!resolve(play, &event))
+		return;
+	const bool is_receive = !event.is_message && play->graph->operations[event.operation].kind == GRAPH_RECEIVE;
 	const vb_time from = free_from(play, &event);
-	if (from > event.at && (event.is_message || kind != GRAPH_RECEIVE)) {
-		event.at = from;
-		push(play, event);
-	} else if (event.is_message) {
-		take_message(play, event.operation, event.at);
-	} else if (kind == GRAPH_SEND) {
-		send(play, event.operation, event.at);
-	} else if (kind == GRAPH_RECEIVE) {
-		receive(play, event.operation, event.at);
-	} else {
-		compute(play, event.operation, event.at);
+	if (from > event.at && !is_receive) {
+		wait_until(play, event, from);
+		return;
 	}
+	carry_out(play, &event);
+	if (event.queue != NO_QUEUE)
+		await_first(play, event.queue, later(event.at, free_from(play, &event)));
 	ask(play);
 }
 
@@ -313,7 +408,11 @@ static int open_play(struct play *play)
 static void close_play(struct play *play)
 {
 	graph_mail_close(&play->mail);
-	free(play->heap);
+	for (uint32_t i = 0; i < play->queue_count; i++)
+		free(play->queues[i].waiting.events);
+	free(play->queues);
+	number_map_free(&play->queue_of);
+	free(play->calendar.events);
 	free(play->states);
 	free(play->link);
 	free(play->processors);
@@ -352,8 +451,8 @@ int loggops_play(const struct graph *graph, const struct loggops *parameters, st
 	play.error = open_play(&play);
 	if (!play.error)
 		begin(&play);
-	while (!play.error && play.count > 0)
-		happen(&play, pop(&play));
+	while (!play.error && play.calendar.count > 0)
+		happen(&play, pop(&play.calendar));
 	if (!play.error)
 		sum_up(&play);
 	close_play(&play);

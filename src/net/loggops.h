@@ -27,8 +27,8 @@ struct loggops {
 	uint64_t S;      /* bytes of the largest message that is sent before its receive is known */
 };
 
-/* "L=2500,o=1500,g=1000,G=6,O=0,S=65535": ns, ns a byte, bytes. What is left out is as here, LogGOPSim's own. Times
- * have whole picoseconds: G=0.04 is 40 ps. -EINVAL and why. */
+/* "L=2500,o=1500,g=1000,G=6,O=0,S=65535": ns, ns a byte, bytes. A parameter that is not given has
+ * the value here, which is LogGOPSim's. Times have whole picoseconds: G=0.04 is 40 ps. -EINVAL and why. */
 int loggops_read(struct span text, struct loggops *parameters, char *why, unsigned why_size);
 
 struct loggops_result {

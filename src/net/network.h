@@ -96,11 +96,36 @@ struct network {
 	struct nic_profile *nics;
 	uint32_t endpoint_count, switch_count, link_count, fault_count, profile_count, nic_count;
 	uint32_t endpoint_room, switch_room, link_room, fault_room, profile_room, nic_room;
-	bool is_split;      /* not all endpoints need to reach each other: rails without a spine */
+	uint32_t nic_switch_count; /* the last switches, one for each endpoint in order: NICs' ports (nic_ports.h) */
+	bool is_split;             /* not all endpoints need to reach each other: rails without a spine */
 	bool is_whole_ns;   /* transmission times are rounded down to whole nanoseconds, for comparison with simulators
 			       that do so */
 	bool has_no_memory; /* an addition failed: network_finish says so */
 };
+
+/* Whether a switch is the ports of a NIC: of the endpoint of this number. */
+static inline bool network_is_nic(const struct network *network, uint32_t at_switch, uint32_t *endpoint)
+{
+	const uint32_t first = network->switch_count - network->nic_switch_count;
+	*endpoint = at_switch - first;
+	return at_switch >= first;
+}
+
+/* How many ports each NIC has. */
+static inline uint32_t network_nic_ports(const struct network *network)
+{
+	return network->nic_switch_count ? network->switches[network->switch_count - 1].port_count - 1 : 1;
+}
+
+/* Where an endpoint's link leads to, or the first of its ports. */
+static inline network_node network_leaf_of(const struct network *network, uint32_t endpoint)
+{
+	const network_node to = network->links[network->endpoints[endpoint].link].to;
+	uint32_t its;
+	if (!network_is_switch(to) || !network_is_nic(network, network_index(to), &its))
+		return to;
+	return network->links[network->ports[network->switches[network_index(to)].first_port + 1]].to;
+}
 
 static inline const struct switch_profile *network_profile(const struct network *network, network_node node)
 {

@@ -1,9 +1,12 @@
 /* Reading text. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "net/text.h"
 #include "net/why.h"
 
@@ -19,10 +22,10 @@ struct text text_of(const char *name, const char *bytes, size_t length, char *wh
 	};
 }
 
-/* Reads to the end of the file; -EFBIG: the file is larger than allowed. */
-static int read_all(FILE *file, char **bytes, size_t *length)
+/* Reads to the end of the file, which has about this size; -EFBIG: it is larger than allowed. */
+static int read_all(FILE *file, size_t size, char **bytes, size_t *length)
 {
-	for (size_t room = READ_FIRST; room <= READ_MOST; room *= 2) {
+	for (size_t room = size < READ_FIRST ? READ_FIRST : size + 1; room <= READ_MOST; room *= 2) {
 		char *larger = realloc(*bytes, room);
 		if (!larger)
 			return -ENOMEM;
@@ -36,15 +39,51 @@ static int read_all(FILE *file, char **bytes, size_t *length)
 	return -EFBIG;
 }
 
+/* Waits for nobody: the file may be a pipe that nobody writes to. */
+static int open_file(const char *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Why it cannot be read, as errno, with ESPIPE for a pipe or a device; or it is a regular file, which has an end, and
+ * *size. */
+static int check_file(int descriptor, size_t *size)
+{
+	struct stat is;
+	if (fstat(descriptor, &is))
+		return errno;
+	if (S_ISDIR(is.st_mode))
+		return EISDIR;
+	if (!S_ISREG(is.st_mode))
+		return ESPIPE;
+	*size = (size_t)is.st_size;
+	return is.st_size < 0 || *size > READ_MOST ? EFBIG : 0;
+}
+
+/* NULL: as errno says. */
+static FILE *open_regular(const char *path, size_t *size)
+{
+	const int descriptor = open_file(path);
+	const int error = descriptor < 0 ? errno : check_file(descriptor, size);
+	FILE *file = error ? NULL : fdopen(descriptor, "rb");
+	if (!file && descriptor >= 0)
+		close(descriptor);
+	if (error)
+		errno = error;
+	return file;
+}
+
 int text_open(struct text *text, const char *path, char *why, unsigned why_size)
 {
-	FILE *file = fopen(path, "rb");
+	char *bytes = NULL;
+	size_t size = 0, length = 0;
+	FILE *file = open_regular(path, &size);
+	if (!file && errno == ESPIPE)
+		return why_not(why, why_size, "%s: it is a pipe or a device: a file with an end is wanted", path);
 	if (!file)
 		return why_not(why, why_size, "%s: %m", path);
-	char *bytes = NULL;
-	size_t length = 0;
 	errno = 0;
-	int error = read_all(file, &bytes, &length);
+	int error = read_all(file, size, &bytes, &length);
 	fclose(file);
 	if (error) {
 		free(bytes);
@@ -60,10 +99,10 @@ int text_open(struct text *text, const char *path, char *why, unsigned why_size)
 
 bool text_can_open(const char *path)
 {
-	FILE *file = fopen(path, "rb");
-	if (file)
-		fclose(file);
-	return file != NULL;
+	const int descriptor = open_file(path);
+	if (descriptor >= 0)
+		close(descriptor);
+	return descriptor >= 0;
 }
 
 void text_close(struct text *text)

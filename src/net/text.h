@@ -22,7 +22,7 @@ struct text {
 };
 
 /* From bytes that stay borrowed until text_close, without the byte order mark that UTF-8 may begin with; text_open
- * reads a file: 0, -EINVAL and why, -ENOMEM. */
+ * reads a regular file: 0, -EINVAL and why, -ENOMEM. */
 struct text text_of(const char *name, const char *bytes, size_t length, char *why, unsigned why_size);
 int text_open(struct text *text, const char *path, char *why, unsigned why_size);
 void text_close(struct text *text);

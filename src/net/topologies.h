@@ -11,6 +11,8 @@
  *   "torus"       a switch with one endpoint at each point of 1 to 3 dimensions, linked to its neighbours both ways
  * round "ring"        `leaves` switches in a ring, with endpoints on each
  *
+ * With `nic_ports`, so many consecutive leaves share the endpoints of all, each of which has a port at each leaf.
+ *
  * Endpoints are numbered along the switches. So are machines, with one endpoint each except for "rail". */
 #ifndef NET_TOPOLOGIES_H
 #define NET_TOPOLOGIES_H
@@ -25,6 +27,7 @@ struct topology {
 	vb_time host_delay, fabric_delay;
 	struct switch_profile profile;
 	struct nic_profile nic;
+	uint32_t nic_ports;               /* of each NIC, at leaf-spine and rail; 0: 1 (nic_ports.h) */
 	uint32_t radix;                   /* fat-tree; 0: what the endpoints need */
 	uint32_t tiers;                   /* fat-tree: 2 or 3; 0: 3 */
 	uint32_t leaves, spines, uplinks; /* spines 0, leaf-spine: as many as oversubscription says; uplinks 0: 1 */

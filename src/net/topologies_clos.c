@@ -1,6 +1,7 @@
 /* Fat-trees, leaf-spines and rails, expressed as tiers. */
 #include <math.h>
 #include "net/clos.h"
+#include "net/nic_ports.h"
 #include "net/topologies_kinds.h"
 #include "net/why.h"
 
@@ -13,6 +14,11 @@ static struct clos clos_of(const struct topology *topology)
 			.bits_per_second = tier ? topology_fabric_rate(topology) : topology->host_bits_per_second,
 			.delay = tier ? topology->fabric_delay : topology->host_delay };
 	return clos;
+}
+
+static uint32_t ports_of(const struct topology *topology)
+{
+	return topology->nic_ports ? topology->nic_ports : 1;
 }
 
 /* value as an integer; 0 if it is not one, or too large. */
@@ -69,10 +75,14 @@ int topology_leaf_spine(const struct topology *topology, struct network *network
 			topology->leaves);
 	clos.leaves = topology->leaves;
 	clos.endpoints = topology->endpoints / topology->leaves;
+	if (clos.leaves % ports_of(topology))
+		return why_not(why, why_size, "%u leaves are no whole number of %u, one for each port of a NIC",
+			clos.leaves, ports_of(topology));
+	clos.like = topology;
 	clos.spines = topology->spines;
 	clos.tier[1].bundle = topology->uplinks ? topology->uplinks : 1;
 	double a_spine = (double)clos.tier[1].bits_per_second * clos.tier[1].bundle;
-	double down = (double)clos.tier[0].bits_per_second * clos.endpoints;
+	double down = (double)clos.tier[0].bits_per_second * clos.endpoints * ports_of(topology);
 	double wanted = topology->oversubscription ? topology->oversubscription : 1;
 	if (clos.spines == 0)
 		clos.spines = wanted > 0 && a_spine > 0 ? whole(down / (a_spine * wanted)) : 0;
@@ -95,7 +105,11 @@ static int check_rails(const struct topology *topology, uint32_t leaves, char *w
 	if (topology->oversubscription)
 		return why_not(why, why_size,
 			"oversubscription is not used of rails: leaves, spines and uplinks say what joins them");
-	if (rails == 0 || machines == 0 || machines % leaves)
+	const uint32_t ports = ports_of(topology);
+	if (leaves % ports)
+		return why_not(why, why_size, "%u leaves a rail are no whole number of %u, one for each port of a NIC",
+			leaves, ports);
+	if (rails == 0 || machines == 0 || machines % (leaves / ports))
 		return why_not(why, why_size, "%u machines with %u NICs cannot be shared out among %u leaves a rail",
 			machines, rails, leaves);
 	if ((uint64_t)rails * machines > CLOS_MOST_NODES || topology->spines > CLOS_MOST_NODES ||
@@ -106,30 +120,34 @@ static int check_rails(const struct topology *topology, uint32_t leaves, char *w
 	if (topology->endpoints && topology->endpoints != rails * machines)
 		return why_not(why, why_size, "%u machines with %u NICs have %u endpoints, not %u", machines, rails,
 			rails * machines, topology->endpoints);
-	if (leaves > 1 && topology->spines == 0)
+	if (leaves > ports && topology->spines == 0)
 		return why_not(why, why_size, "%u leaves a rail need spines", leaves);
 	return 0;
 }
 
 int topology_rail(const struct topology *topology, struct network *network, char *why, unsigned why_size)
 {
-	uint32_t leaves = topology->leaves ? topology->leaves : 1, rails = topology->nics_a_machine;
+	const uint32_t ports = ports_of(topology);
+	uint32_t leaves = topology->leaves ? topology->leaves : ports, rails = topology->nics_a_machine;
 	uint32_t uplinks = topology->uplinks ? topology->uplinks : 1;
 	int error = check_rails(topology, leaves, why, why_size);
 	if (error)
 		return error;
-	uint32_t profile = network_add_profile(network, &topology->profile),
-		 nic = network_add_nic(network, &topology->nic);
+	struct nic_ports nics;
+	error = nic_ports_begin(
+		&nics, topology, network, rails * leaves + topology->spines, rails * topology->machines, why, why_size);
+	if (error)
+		return error;
+	const uint32_t profile = network_add_profile(network, &topology->profile);
 	for (uint32_t i = 0; i < rails * leaves; i++)
 		network_add_switch(network, profile, 0, i / leaves);
 	for (uint32_t i = 0; i < topology->spines; i++)
 		network_add_switch(network, profile, 1, NETWORK_NONE);
 	for (uint32_t i = 0; i < topology->machines * rails; i++) {
-		uint32_t machine = i / rails, leaf = machine / (topology->machines / leaves);
-		network_connect(network, network_add_endpoint(network, machine, nic),
-			network_switch_node(i % rails * leaves + leaf), topology->host_bits_per_second,
-			topology->host_delay);
+		const uint32_t machine = i / rails, group = machine / (topology->machines / (leaves / ports));
+		nic_ports_add(&nics, network, machine, i % rails * leaves + group * ports);
 	}
+	nic_ports_end(&nics, network);
 	for (uint32_t leaf = 0; leaf < rails * leaves; leaf++)
 		for (uint32_t i = 0; i < topology->spines * uplinks; i++)
 			network_connect(network, network_switch_node(leaf),

@@ -3,10 +3,12 @@
  * The first line has the numbers of nodes, of a server's GPUs, of NVSwitches, of switches and of links, then the GPUs'
  * type, which is not used. The second names the NVSwitches, then the switches. Links follow as in HPCC's text. GPUs
  * have the lowest numbers, server by server. Links to NVSwitches are not the network's: they make the scale-up domain,
- * whose ports are all alike here. A GPU's one other link is that of its NIC. */
+ * whose ports are all alike here. A GPU's other links are the
+ * ports of its NIC, equally many of each. */
 #include <errno.h>
 #include <stdlib.h>
 #include "net/clos.h"
+#include "net/nic_ports.h"
 #include "net/topology_edges.h"
 #include "net/topology_text.h"
 #include "net/why.h"
@@ -18,8 +20,8 @@ enum kind { GPU, NVSWITCH, SWITCH };
 struct node {
 	enum kind kind;
 	uint32_t server;   /* of an NVSwitch; NETWORK_NONE: it has no link yet */
-	uint32_t nic;      /* of a GPU: the line of its link to a switch; 0: it has none */
-	uint32_t nvlink;   /* likewise of its last link to an NVSwitch */
+	uint32_t ports;    /* of a GPU's NIC: its links to switches */
+	uint32_t nvlink;   /* of a GPU: the line of its last link to an NVSwitch; 0: it has none */
 	uint64_t scale_up; /* bits per second of all its links to NVSwitches */
 	vb_time delay;     /* of one of them */
 };
@@ -138,16 +140,10 @@ static int add_nvlink(const struct text *text, struct servers *servers, const st
 	return 0;
 }
 
-static int note_nic(const struct text *text, struct servers *servers, uint32_t number)
+static void note_port(struct servers *servers, uint32_t number)
 {
-	struct node *node = &servers->nodes[number];
-	if (node->kind != GPU)
-		return 0;
-	if (node->nic)
-		return text_wrong(text, "another NIC of GPU %u, whose first is in line %u: one link each is supported",
-			number, node->nic);
-	node->nic = text->line;
-	return 0;
+	if (servers->nodes[number].kind == GPU)
+		servers->nodes[number].ports++;
 }
 
 /* The link that was read last stays if it is the network's. */
@@ -162,8 +158,9 @@ static int sort_link(const struct text *text, struct servers *servers)
 		servers->edges.count--;
 		return add_nvlink(text, servers, edge);
 	}
-	int error = note_nic(text, servers, edge->a);
-	return error ? error : note_nic(text, servers, edge->b);
+	note_port(servers, edge->a);
+	note_port(servers, edge->b);
+	return 0;
 }
 
 static int read_links(struct text *text, struct servers *servers)
@@ -189,8 +186,12 @@ static int read_links(struct text *text, struct servers *servers)
 static int check_gpu(struct text *text, const struct servers *servers, uint32_t gpu)
 {
 	const struct node *node = &servers->nodes[gpu], *first = &servers->nodes[0];
-	if (!node->nic)
+	if (!node->ports)
 		return WRONG(text, "GPU %u has no link to a switch", gpu);
+	if (node->ports != first->ports || node->ports > NIC_PORTS_MOST)
+		return WRONG(text,
+			"GPU %u has %u links to switches, and GPU 0 has %u: equally many, at most %d, are supported",
+			gpu, node->ports, first->ports, NIC_PORTS_MOST);
 	if (servers->count[NVSWITCHES] && !node->nvlink)
 		return WRONG(text, "GPU %u has no link to an NVSwitch", gpu);
 	text->line = node->nvlink;

@@ -251,16 +251,15 @@ static int check(const struct work *work, uint32_t endpoints)
 	return 0;
 }
 
-bool workload_collective(const struct workload *workload, uint32_t endpoints, struct collective *collective)
+bool workload_collective(const struct workload *workload, uint32_t ranks, struct collective *collective)
 {
 	if (!collective_is_kind(workload->kind))
 		return false;
 	*collective = (struct collective){ .kind = workload->kind,
 		.algorithm = workload->algorithm,
-		.ranks = workload->endpoints           ? workload->endpoints
-			 : workload->first < endpoints ? endpoints - workload->first
-						       : 0,
-		.first = workload->first,
+		.ranks = workload->endpoints       ? workload->endpoints
+			 : workload->first < ranks ? ranks - workload->first
+						   : 0,
 		.bytes = workload->bytes,
 		.start = workload->start,
 		.traffic_class = workload->traffic_class };

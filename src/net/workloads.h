@@ -29,11 +29,12 @@ struct workload {
 	char sizes[256]; /* poisson: the name of a built-in distribution (sizes_name), or a file with one (CSV: bytes,
 			    percent); empty: all flows have `bytes` */
 	char algorithm[24]; /* of a collective; empty: its first */
+	char group[64];     /* of a collective: the dimensions whose groups run it (dimensions.h); empty: one group */
 	uint8_t traffic_class;
 };
 
-/* Whether it is a collective, and which: on a network of so many endpoints. */
-bool workload_collective(const struct workload *workload, uint32_t endpoints, struct collective *collective);
+/* Whether it is a collective, and which: of so many ranks of the run, from workload->first on. */
+bool workload_collective(const struct workload *workload, uint32_t ranks, struct collective *collective);
 
 int workload_add(struct flow_list *list, const struct workload *workload, uint32_t endpoints, uint64_t seed, char *why,
 	unsigned why_size);

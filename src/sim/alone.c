@@ -37,7 +37,8 @@ static int run_one(struct simulation *simulation, uint32_t workload, struct coll
 	for (uint32_t i = 0; !rc && i < simulation->job_count; i++) {
 		if (simulation->workload_of[i] != workload)
 			continue;
-		rc = collective_job_open(&rings[count], &simulation->collectives[i].of);
+		rc = collective_job_open(
+			&rings[count], &simulation->collectives[i].of, simulation->collectives[i].groups);
 		if (!rc) {
 			jobs[count] = &rings[count].job;
 			count++;
@@ -48,10 +49,13 @@ static int run_one(struct simulation *simulation, uint32_t workload, struct coll
 	config.job_count = count;
 	config.captured_count = 0;
 	config.tells_messages = false;
+	simulation->runs_alone++;
 	if (!rc)
 		rc = fabric_run(&config, &result, why, (unsigned)size);
 	if (!rc && result.end == FABRIC_DONE)
 		simulation->alone[workload] = result.last_flow - rings[0].of.start;
+	else if (!rc && simulation->alone_end == FABRIC_DONE)
+		simulation->alone_end = result.end;
 	fabric_result_free(&result);
 	for (uint32_t i = 0; i < count; i++)
 		collective_job_close(&rings[i]);
@@ -69,7 +73,7 @@ int alone_run(struct simulation *simulation, char *why, size_t size)
 	rc = rings && jobs && simulation->alone ? 0 : -ENOMEM;
 	for (uint32_t i = 0; !rc && i < workloads; i++) {
 		simulation->alone[i] = -1;
-		if (alone_job_time(simulation, i) >= 0)
+		if (alone_job_time(simulation, i) >= 0 && simulation->alone_end != FABRIC_STOPPED)
 			rc = run_one(simulation, i, rings, jobs, why, size);
 	}
 	free(rings);

@@ -2,12 +2,15 @@
 #include "sim/collective_table.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "net/collectives.h"
 #include "sim/job.h"
 #include "sim/nccl_choice.h"
+#include "sim/output.h"
+#include "sim/report.h"
 #include "sim/session.h"
 
 #define MOST_BYTES ((uint64_t)1 << 40)
@@ -23,6 +26,13 @@ struct row {
 	double law_us;
 	struct nccl_choice chosen;
 	bool is_chosen;
+};
+
+struct table {
+	const struct sim_options *options;
+	FILE *csv;                     /* NULL: not asked for */
+	double alpha_us, bytes_per_us; /* of the closed form */
+	unsigned rows;                 /* that were printed */
 };
 
 /* A number, and K, M or G, which are 2^10, 2^20 and 2^30 as in nccl-tests. */
@@ -58,73 +68,144 @@ static int refuse(const char *text)
 	return SIM_EXIT_USAGE;
 }
 
-static int run(struct session *session, const struct sim_options *options, uint64_t bytes)
+static int open_row(struct session *session, const struct sim_options *options, uint64_t bytes)
 {
 	struct sim_options of = *options;
 
 	of.collective.bytes = bytes;
-	int status = session_open(session, options->arguments[0], &of, NULL, 0);
+	return session_open(session, options->arguments[0], &of, NULL, 0);
+}
+
+__attribute__((format(printf, 2, 3))) static void say_of_row(uint64_t bytes, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	fprintf(stderr, "verbena sim: %" PRIu64 " byte%s: ", bytes, bytes == 1 ? "" : "s");
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+}
+
+/* Says of a run that did not go well what became of it: nobody else does. */
+static int tell_trouble(const struct session *session, uint64_t bytes)
+{
+	const struct simulation *simulation = &session->simulation;
+	const struct fabric_result *result = &simulation->result;
+	const enum fabric_end end = report_end(simulation);
+	char at[32];
+
+	if (end != FABRIC_DONE)
+		say_of_row(bytes, "%s, at %s%s: no larger one is run", report_end_text(simulation, end),
+			value_time_text(result->ended_at, at, sizeof(at)), end == FABRIC_LIMIT ? " (run.limit)" : "");
+	if (result->lossless_drops)
+		say_of_row(bytes, "%" PRIu64 " drops in a lossless class", result->lossless_drops);
+	if (result->flows_failed)
+		say_of_row(
+			bytes, "%" PRIu64 " of %" PRIu64 " messages failed", result->flows_failed, result->flows_done);
+	return session_status(session);
+}
+
+/* has_time: the run has ended, and its time may be told; with drops that should not be the status is another. */
+static int run_row(struct session *session, const struct sim_options *options, uint64_t bytes, bool *has_time)
+{
+	int status = open_row(session, options, bytes);
+
+	*has_time = false;
 	if (!status)
-		status = session_run(session, &of);
-	return status ? status : session_status(session);
+		status = session_run(session, options);
+	if (status)
+		return status;
+	status = tell_trouble(session, bytes);
+	*has_time = status == SIM_EXIT_OK || status == SIM_EXIT_LOSSLESS_DROPS;
+	return status;
 }
 
 /* The payload's rate that a rank has for this collective: on the first endpoint's link, on those of all NICs that have
- * a ring, or in the scale-up domain if that is all there is. */
+ * a part, or in the scale-up domain if that is all there is. */
 static double payload_rate(const struct simulation *simulation, const struct collective *of)
 {
 	const struct network *network = &simulation->network;
 	const struct fabric_config *config = &simulation->config;
 	const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
 	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
+	struct collective large = *of;
+
+	large.bytes = MOST_BYTES; /* one byte is no more than one part's */
 	if (simulation->hosts.gpus && simulation_ranks(simulation) <= simulation->hosts.gpus)
 		return (double)simulation->hosts.scale_up / 8e6;
-	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_rings(of, simulation->hosts.nics);
+	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_parts(&large, &simulation->hosts) /
+	       simulation->hosts.ports;
 }
 
 /* The time of a step whose messages have one byte, and the payload's rate. */
-static int measure(const struct sim_options *options, double *alpha_us, double *bytes_per_us)
+static int measure(struct table *table)
 {
 	struct session session;
-	int status = run(&session, options, 1);
+	bool has_time;
+	int status = run_row(&session, table->options, 1, &has_time);
 
-	if (!status) {
+	if (has_time) {
 		const struct simulation *simulation = &session.simulation;
 		struct collective empty = simulation->given, large = simulation->given;
 		empty.bytes = 0;
-		large.bytes = MOST_BYTES; /* one byte is no more than one ring's */
 		large.channels = 0;
-		*alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
-		*bytes_per_us = payload_rate(simulation, &large);
+		session_warn(&session);
+		table->alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
+		table->bytes_per_us = payload_rate(simulation, &large);
 	}
 	session_close(&session);
-	return status;
+	return has_time ? SIM_EXIT_OK : status;
 }
 
-static void put_head(const struct session *session, double alpha_us, double bytes_per_us)
+/* ---- Rows -------------------------------------------------------------------------------------------------------- */
+
+/* As nccl-tests has it: of a row's elements a rank's share where each rank has one. */
+static const struct columns {
+	const char *kind, *redop;
+	int root;
+	bool counts_share;
+} columns[] = {
+	{ "allreduce", "sum", -1, false },
+	{ "all-gather", "none", -1, true },
+	{ "reduce-scatter", "sum", -1, true },
+	{ "alltoall", "none", -1, true },
+	{ "broadcast", "none", 0, false },
+	{ "reduce", "sum", 0, false },
+};
+
+static const struct columns *columns_of(const char *kind)
 {
-	printf("# %s, %s: %" PRIu32 " ranks; without contention alpha %.3f us, B %.2f GB/s\n", session->scenario->name,
-		session->scenario->workloads[0].workload.kind, simulation_ranks(&session->simulation), alpha_us,
-		bytes_per_us / 1e3);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (strcmp(columns[i].kind, kind) == 0)
+			return &columns[i];
+	return NULL;
+}
+
+static void put_head(const struct session *session, const struct table *table)
+{
+	printf("# %s%s%s: %" PRIu32 " ranks; without contention alpha %.3f us, B %.2f GB/s\n", session->scenario->name,
+		*session->scenario->name ? ", " : "", session->scenario->workloads[0].workload.kind,
+		simulation_ranks(&session->simulation), table->alpha_us, table->bytes_per_us / 1e3);
 	printf("#\n# %10s %12s %8s %6s %6s  %-33s  %-33s  %10s\n", "", "", "", "", "", "         out-of-place",
 		"           in-place", "closed");
 	for (unsigned i = 0; i < 2; i++) {
 		static const char *const names[2][5] = { { "size", "count", "type", "redop", "root" },
 			{ "(B)", "(elements)", "", "", "" } };
-		static const char *const columns[2] = { "   time   algbw   busbw #wrong ",
+		static const char *const twice[2] = { "   time   algbw   busbw #wrong ",
 			"   (us)  (GB/s)  (GB/s)        " };
 		printf("# %10s %12s %8s %6s %6s  %-33s  %-33s  %10s\n", names[i][0], names[i][1], names[i][2],
-			names[i][3], names[i][4], columns[i], columns[i], i ? "(us)" : "form");
+			names[i][3], names[i][4], twice[i], twice[i], i ? "(us)" : "form");
 	}
 }
 
 static void put_line(const struct row *row)
 {
-	const bool reduces = strcmp(row->kind, "all-gather") != 0;
+	const struct columns *its = columns_of(row->kind);
 	char chosen[64];
 
-	printf("%12" PRIu64 " %12" PRIu64 " %8s %6s %6s", row->is.bytes, row->is.bytes / TYPE_BYTES, "float",
-		reduces ? "sum" : "none", "-1");
+	printf("%12" PRIu64 " %12" PRIu64 " %8s %6s %6d", row->is.bytes,
+		row->is.bytes / TYPE_BYTES / (its->counts_share ? row->is.ranks : 1), "float", its->redop, its->root);
 	for (unsigned i = 0; i < 2; i++)
 		printf("  %7.4g %7.2f %7.2f %6s   ", (double)row->is.time / VB_US, row->is.algbw, row->is.busbw, "N/A");
 	printf("  %10.4g", row->law_us);
@@ -147,29 +228,99 @@ static void put_json(const struct row *row, bool is_first)
 	fflush(stdout);
 }
 
-static int put_row(
-	const struct sim_options *options, uint64_t bytes, bool is_first, double alpha_us, double bytes_per_us)
+static void put_csv(FILE *out, const struct row *row, bool is_first)
+{
+	if (is_first)
+		fputs("kind,algorithm,ranks,bytes,time_ps,algbw_gb_s,busbw_gb_s,law_ps\n", out);
+	fprintf(out, "%s,%s,%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.6g,%.6g,%.0f\n", row->kind, row->is.algorithm,
+		row->is.ranks, row->is.bytes, (uint64_t)row->is.time, row->is.algbw, row->is.busbw,
+		row->law_us * VB_US);
+}
+
+static int put_row(struct table *table, uint64_t bytes)
 {
 	struct session session;
-	struct row row = { .kind = options->collective.kind };
-	int status = run(&session, options, bytes);
+	struct row row = { .kind = table->options->collective.kind };
+	bool has_time;
+	const int status = run_row(&session, table->options, bytes, &has_time);
 
-	if (!status && job_bandwidth(&session.simulation, &row.is)) {
+	if (has_time && job_bandwidth(&session.simulation, &row.is)) {
 		const struct collective_law law = collective_law(&session.simulation.given);
-		row.law_us = law.alphas * alpha_us +
+		const bool is_first = table->rows++ == 0;
+		row.law_us = law.alphas * table->alpha_us +
 			     law.bytes / payload_rate(&session.simulation, &session.simulation.given);
 		row.is_chosen = nccl_choice_of(&session.simulation, 0, &row.chosen);
-		if (is_first && !options->is_json)
-			put_head(&session, alpha_us, bytes_per_us);
-		if (options->is_json)
+		if (is_first && !table->options->is_json)
+			put_head(&session, table);
+		if (table->options->is_json)
 			put_json(&row, is_first);
 		else
 			put_line(&row);
-	} else if (status >= SIM_EXIT_LOSSLESS_DROPS || status == SIM_EXIT_BAD_NEWS) {
-		fprintf(stderr, "verbena sim: %" PRIu64 " bytes: %s\n", bytes,
-			fabric_end_text(session.simulation.result.end));
+		if (table->csv)
+			put_csv(table->csv, &row, is_first);
 	}
 	session_close(&session);
+	return status;
+}
+
+/* A row of less than a second is over before it hears of an interrupt. */
+static int tell_interrupt(uint64_t bytes)
+{
+	say_of_row(bytes, "interrupted: neither it nor a larger one is run");
+	return SIM_EXIT_NO_END;
+}
+
+/* The larger a row is, the longer it takes: behind one that does not end none begins. */
+static int put_rows(struct table *table, const struct sizes *sizes)
+{
+	int worst = measure(table);
+
+	if (table->options->is_json && !worst)
+		fputc('[', stdout);
+	for (uint64_t bytes = sizes->first;
+		(worst == SIM_EXIT_OK || worst == SIM_EXIT_LOSSLESS_DROPS) && bytes <= sizes->last; bytes *= 2) {
+		const int status = progress_is_interrupted() ? tell_interrupt(bytes) : put_row(table, bytes);
+		worst = status ? status : worst;
+	}
+	if (table->options->is_json && table->bytes_per_us > 0)
+		fputs("\n]\n", stdout);
+	return worst;
+}
+
+/* ---- A plan ------------------------------------------------------------------------------------------------------ */
+
+static int put_plan_row(const struct sim_options *options, uint64_t bytes, bool is_first, struct estimate *whole)
+{
+	struct session session;
+	char text[300];
+	const int status = open_row(&session, options, bytes);
+	const struct estimate *its = &session.simulation.estimate;
+
+	if (!status && is_first) {
+		session_warn(&session);
+		printf("# %s%s%s (%s): %" PRIu32 " ranks; one run for each size, and the first for the closed form\n",
+			session.scenario->name, *session.scenario->name ? ", " : "", session.simulation.given.kind,
+			session.simulation.given.algorithm, simulation_ranks(&session.simulation));
+	}
+	if (!status) {
+		printf("%14" PRIu64 " byte%s: %s\n", bytes, bytes == 1 ? "" : "s",
+			estimate_text(its, text, sizeof(text)));
+		estimate_add(whole, its);
+	}
+	session_close(&session);
+	return status;
+}
+
+static int put_plan(const struct sim_options *options, const struct sizes *sizes)
+{
+	struct estimate whole = { 0 };
+	char text[300];
+	int status = put_plan_row(options, 1, true, &whole);
+
+	for (uint64_t bytes = sizes->first; !status && bytes <= sizes->last; bytes *= 2)
+		status = put_plan_row(options, bytes, false, &whole);
+	if (!status)
+		printf("%20s: %s\n", "in all", estimate_text(&whole, text, sizeof(text)));
 	return status;
 }
 
@@ -177,20 +328,19 @@ int collective_table_run(const struct sim_options *options)
 {
 	const char *kind = options->collective.kind;
 	struct sizes sizes;
-	double alpha_us = 0, bytes_per_us = 0;
+	struct table table = { .options = options };
 
-	if (!collective_is_kind(kind) || strcmp(kind, "barrier") == 0)
+	if (!columns_of(kind))
 		return refuse(
 			"--collective takes allreduce, all-gather, reduce-scatter, alltoall, broadcast or reduce");
 	if (!read_sizes(options->collective.sizes ? options->collective.sizes : "1K..64M", &sizes))
 		return refuse(
 			"--sizes takes SIZE or SIZE..SIZE, as 8..1G, at most 1024G; K, M, G are 2^10, 2^20, 2^30");
-	int status = measure(options, &alpha_us, &bytes_per_us);
-	if (options->is_json && !status)
-		fputc('[', stdout);
-	for (uint64_t bytes = sizes.first; !status && bytes <= sizes.last; bytes *= 2)
-		status = put_row(options, bytes, bytes == sizes.first, alpha_us, bytes_per_us);
-	if (options->is_json && bytes_per_us > 0)
-		fputs("\n]\n", stdout);
-	return status;
+	if (options->is_dry)
+		return put_plan(options, &sizes);
+	int status = output_open(options->csv, &table.csv);
+	if (!status)
+		status = put_rows(&table, &sizes);
+	const int unwritten = output_close(options->csv, table.csv);
+	return unwritten ? unwritten : status;
 }

@@ -116,7 +116,7 @@ static void put_line(const char *name, const struct session *session)
 	char jct[32], p50[32], p95[32], p99[32], rate[32];
 
 	printf("%-34s %-9s %10s %10s %10s %10s %7.2f %7.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8s%s\n", name,
-		report_end_name(result->end),
+		report_end_name(report_end(&session->simulation)),
 		result->flows_done ? value_time_text(result->last_flow, jct, sizeof(jct)) : "-",
 		all->count ? value_time_text(all->p50, p50, sizeof(p50)) : "-",
 		all->count ? value_time_text(all->p95, p95, sizeof(p95)) : "-",
@@ -125,8 +125,8 @@ static void put_line(const char *name, const struct session *session)
 		value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
 		result->lossless_drops ? "  LOSSLESS DROPS" : "");
 	if (result->flows_failed)
-		printf("  %" PRIu64 " of %" PRIu64 " %s that ended FAILED\n", result->flows_failed, result->flows_done,
-			session->simulation.job_count ? "messages" : "flows");
+		printf("  %" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed, result->flows_done,
+			report_unit(&session->simulation));
 	for (unsigned i = 0; i < session->simulation.label_count; i++)
 		printf("  NOTE: %s\n", session->simulation.labels[i]);
 	fflush(stdout);
@@ -169,6 +169,28 @@ static void put_warnings(struct comparison *comparison, const char *name, const 
 	}
 }
 
+static void put_plan(const char *name, const struct session *session)
+{
+	char text[300];
+
+	printf("%-34s %s\n", name, estimate_text(&session->simulation.estimate, text, sizeof(text)));
+}
+
+static int run_and_put(struct comparison *comparison, const char *name, const char *file,
+	const struct sim_setting *settings, struct session *session)
+{
+	const int status = session_run(session, comparison->options);
+
+	if (status)
+		return status;
+	if (comparison->options->is_json)
+		put_object(comparison, name, file, settings, session);
+	else
+		put_line(name, session);
+	comparison->done++;
+	return session_status(session);
+}
+
 static void run(struct comparison *comparison, const char *file, const struct sim_setting *settings)
 {
 	struct session session;
@@ -178,15 +200,10 @@ static void run(struct comparison *comparison, const char *file, const struct si
 	name_run(comparison, file, settings, name);
 	if (!status) {
 		put_warnings(comparison, name, &session.simulation.warnings);
-		status = session_run(&session, comparison->options);
-	}
-	if (!status) {
-		status = session_status(&session);
-		if (comparison->options->is_json)
-			put_object(comparison, name, file, settings, &session);
+		if (comparison->options->is_dry)
+			put_plan(name, &session);
 		else
-			put_line(name, &session);
-		comparison->done++;
+			status = run_and_put(comparison, name, file, settings, &session);
 	}
 	comparison->worst = status > comparison->worst ? status : comparison->worst;
 	session_close(&session);
@@ -227,7 +244,7 @@ int compare_run(const struct sim_options *options)
 	if (!status) {
 		if (options->is_json)
 			printf("[\n");
-		else
+		else if (!options->is_dry)
 			put_heading();
 		run_all(comparison);
 		if (options->is_json)

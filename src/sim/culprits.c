@@ -5,16 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "net/route.h"
 #include "sim/link_name.h"
+#include "sim/ways.h"
 
 struct search {
 	const struct simulation *simulation;
-	const struct routes *routes;
-	uint32_t *reached; /* by switch: the last search that came there, as paths meet again */
-	uint32_t *stack;   /* switches that are still to be expanded */
-	uint32_t *dead;    /* links that could not be used */
-	uint32_t number, stack_count, dead_count;
+	struct ways ways;
+	uint32_t *dead; /* links that could not be used */
+	uint32_t dead_count;
 	uint32_t culprit; /* NETWORK_NONE: no link has lost anything */
 	bool is_cut_off;  /* the culprit is dead, and leads where no other link does */
 };
@@ -37,42 +35,29 @@ static uint64_t missing(const struct simulation *simulation, uint32_t link)
 	return counts->lost + counts->drops;
 }
 
-static bool is_reached(const struct search *search, network_node node)
+static bool look_at(void *user, uint32_t link)
 {
-	return network_is_switch(node) && search->reached[network_index(node)] == search->number;
-}
-
-static void look_at(struct search *search, uint32_t link)
-{
+	struct search *search = user;
 	const struct simulation *simulation = search->simulation;
-	const network_node to = simulation->network.links[link].to;
 	const uint64_t most = search->culprit == NETWORK_NONE ? 0 : missing(simulation, search->culprit);
+
 	if (!search->is_cut_off && missing(simulation, link) > most)
 		search->culprit = link;
-	if (is_dead(simulation, link)) {
-		search->dead[search->dead_count++] = link;
-		return;
-	}
-	if (!network_is_switch(to) || is_reached(search, to))
-		return;
-	search->reached[network_index(to)] = search->number;
-	search->stack[search->stack_count++] = network_index(to);
+	if (!is_dead(simulation, link))
+		return true;
+	search->dead[search->dead_count++] = link;
+	return false;
 }
 
 /* Follows all paths from one endpoint to another, as far as they lead. */
 static void look_along(struct search *search, uint32_t from, uint32_t to)
 {
 	const struct network *network = &search->simulation->network;
-	search->number++;
+
 	search->dead_count = 0;
-	look_at(search, network->endpoints[from].link);
-	while (search->stack_count > 0) {
-		struct route_choice choice = routes_towards(search->routes, search->stack[--search->stack_count], to);
-		for (uint32_t i = 0; i < choice.count; i++)
-			look_at(search, choice.links[i]);
-	}
+	ways_walk(&search->ways, from, to, look_at, search);
 	for (uint32_t i = 0; i < search->dead_count && !search->is_cut_off; i++) {
-		search->is_cut_off = !is_reached(search, network->links[search->dead[i]].to);
+		search->is_cut_off = !ways_have_reached(&search->ways, network->links[search->dead[i]].to);
 		if (search->is_cut_off)
 			search->culprit = search->dead[i];
 	}
@@ -106,21 +91,15 @@ int culprits_find(struct simulation *simulation)
 	const struct network *network = &simulation->network;
 	if (!simulation->result.flows_failed)
 		return 0;
-	struct routes *routes = routes_make(network);
 	struct search search = { .simulation = simulation,
-		.routes = routes,
-		.reached = calloc(network->switch_count + 1, sizeof(*search.reached)),
-		.stack = calloc(network->switch_count + 1, sizeof(*search.stack)),
 		.dead = calloc(network->link_count + 1, sizeof(*search.dead)) };
 	simulation->culprits = calloc(simulation->flows.count + 1, sizeof(*simulation->culprits));
-	const bool has_memory = routes && search.reached && search.stack && search.dead && simulation->culprits;
-	if (has_memory)
+	int rc = search.dead && simulation->culprits ? ways_open(&search.ways, network) : -ENOMEM;
+	if (!rc)
 		find_all(&search, simulation->culprits, simulation->failure_culprits);
-	free(search.reached);
-	free(search.stack);
 	free(search.dead);
-	routes_free(routes);
-	return has_memory ? 0 : -ENOMEM;
+	ways_close(&search.ways);
+	return rc;
 }
 
 static const char *say(const struct simulation *simulation, uint32_t link, uint32_t why, char *text, size_t size)

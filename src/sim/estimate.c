@@ -34,6 +34,7 @@
 #define ROUTE_NS      85.0
 #define CONNECTION_NS 4000.0 /* opened and closed */
 #define FLOW_NS       300.0
+#define MESSAGE_NS    600.0 /* of a job, told step by step */
 
 enum {
 	SAMPLED_FLOWS = 32,
@@ -304,6 +305,40 @@ static double cache_factor(double bytes)
 	return bytes > CACHE_BYTES ? factor + (bytes / CACHE_BYTES - 1) / 2 : factor;
 }
 
+/* That collectives of a job from a file open for one message each. */
+static double connections_of_graph(const struct graph *graph)
+{
+	double connections = 0;
+
+	for (uint32_t i = 0; i < graph->count; i++) {
+		const struct graph_operation *its = &graph->operations[i];
+		if (its->kind != GRAPH_COLLECTIVE)
+			continue;
+		const struct collective of = graph_collective_of(graph, i);
+		if (of.ranks > 1 && collective_opens_each(collective_find(&of)))
+			connections += of.ranks - 1;
+	}
+	return connections;
+}
+
+/* All that are opened in the run. */
+static double connections_of(const struct simulation *simulation)
+{
+	double connections = simulation->flows.count;
+
+	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++) {
+		const struct collective_job *job = &simulation->collectives[i];
+		const double messages = (double)collective_messages(&job->of);
+		connections += collective_opens_each(job->algorithm)
+				       ? messages
+				       : least(messages, (double)open_at_once_of(&job->of));
+	}
+	if (simulation->has_graph)
+		connections += OPEN_OF_A_RANK * simulation->job_file.graph.ranks +
+			       connections_of_graph(&simulation->job_file.graph);
+	return connections;
+}
+
 void estimate_run(const struct simulation *simulation, struct estimate *estimate)
 {
 	const struct fabric_config *config = &simulation->config;
@@ -322,9 +357,10 @@ void estimate_run(const struct simulation *simulation, struct estimate *estimate
 
 	double bytes = (double)(estimate->network_bytes + estimate->flow_bytes + estimate->waiting_bytes);
 	double hop_ns = (has_ports(&simulation->network) ? PORT_HOP_NS : HOP_NS) * cache_factor(bytes);
-	double flow_ns = FLOW_NS + (config->endpoint == FABRIC_ENGINE ? CONNECTION_NS : 0);
-	estimate->cpu_s = 1e-9 * (estimate->packet_hops * hop_ns + flows * flow_ns +
-					 ROUTE_NS * route_count(&simulation->network));
+	double listed = simulation->flows.count;
+	double opened = config->endpoint == FABRIC_ENGINE ? connections_of(simulation) : 0;
+	estimate->cpu_s = 1e-9 * (estimate->packet_hops * hop_ns + listed * FLOW_NS + (flows - listed) * MESSAGE_NS +
+					 opened * CONNECTION_NS + ROUTE_NS * route_count(&simulation->network));
 }
 
 /* ---- The estimate as text ---------------------------------------------------------------------------------------- */
@@ -385,6 +421,22 @@ int estimate_check(
 		value_count_text((double)estimate->flows, flows, sizeof(flows)), simulation->network.endpoint_count,
 		value_bytes_text(needed, needs, sizeof(needs)), value_bytes_text(limit, has, sizeof(has)), key);
 	return -EINVAL;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void estimate_add(struct estimate *sum, const struct estimate *its)
+{
+	sum->flows = larger(sum->flows, its->flows);
+	sum->network_bytes = larger(sum->network_bytes, its->network_bytes);
+	sum->flow_bytes = larger(sum->flow_bytes, its->flow_bytes);
+	sum->waiting_bytes = larger(sum->waiting_bytes, its->waiting_bytes);
+	sum->payload_bytes += its->payload_bytes;
+	sum->packet_hops += its->packet_hops;
+	sum->cpu_s += its->cpu_s;
 }
 
 static const char *duration_text(double seconds, char *text, size_t size)

@@ -25,6 +25,8 @@ void estimate_run(const struct simulation *simulation, struct estimate *estimate
 /* -EINVAL and why, with the key that helps, if network and flows need more than limit bytes. */
 int estimate_check(
 	const struct simulation *simulation, const struct estimate *estimate, uint64_t limit, char *why, size_t size);
+/* Adds a run that comes after those of the sum: their memory is that of the largest. */
+void estimate_add(struct estimate *sum, const struct estimate *its);
 /* "about 1.2 G packet-hops of 267 PB of payload: 9.1 years of CPU time, 28 MB of memory". */
 const char *estimate_text(const struct estimate *estimate, char *text, size_t size);
 

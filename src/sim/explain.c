@@ -95,6 +95,11 @@ static int find_stopped(struct explained *explained, const struct simulation *si
 	return 0;
 }
 
+uint32_t explain_stopper(const struct fabric_result *result, uint32_t link, uint8_t traffic_class)
+{
+	return find_root(result, find_told(result, link, traffic_class));
+}
+
 /* ---- Flows that were stopped because of others ------------------------------------------------------------------- */
 
 static bool may_pass(const struct network *network, const struct routes *routes, uint32_t link, uint32_t dst)

@@ -34,6 +34,8 @@ void explanation_print(FILE *out, const struct explanation *explanation, const s
 void explanation_json(
 	FILE *out, const char *indent, const struct explanation *explanation, const struct simulation *simulation);
 
+/* The link with whose queue the pauses of this link began; NETWORK_NONE: it is not known, or they form a ring. */
+uint32_t explain_stopper(const struct fabric_result *result, uint32_t link, uint8_t traffic_class);
 /* "0-15, 20". */
 const char *endpoints_text(const bool *are_in, uint32_t count, char *text, size_t size);
 

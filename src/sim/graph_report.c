@@ -5,32 +5,45 @@
 #include <stdlib.h>
 #include "os/json.h"
 #include "sim/critical_path.h"
+#include "sim/report.h"
+#include "sim/gpu_idle.h"
+#include "sim/link_name.h"
+#include "sim/transfer_causes.h"
 #include "sim/value.h"
 
 enum { STEPS_TOLD = 12 };
-
-static const char *const kinds[] = { [GRAPH_COMPUTE] = "compute",
-	[GRAPH_SEND] = "send",
-	[GRAPH_RECEIVE] = "receive",
-	[GRAPH_COLLECTIVE] = "collective" };
 
 static const struct graph *graph_of(const struct simulation *simulation)
 {
 	return &simulation->job_file.graph;
 }
 
-double graph_idle_share(const struct simulation *simulation)
-{
-	const struct graph *graph = graph_of(simulation);
-	const double whole = (double)simulation->result.last_flow * graph->ranks;
-	double computing = 0;
+/* All that is told. */
+struct account {
+	const struct simulation *simulation;
+	struct critical_path path;
+	struct transfer_cause *causes; /* by step; NULL: they are not asked for */
+	double idle;
+};
 
-	for (uint32_t i = 0; i < graph->count; i++) {
-		const struct graph_record *record = &simulation->graph_job.records[i];
-		if (graph->operations[i].kind == GRAPH_COMPUTE && record->end >= 0)
-			computing += (double)(record->end - record->begin);
-	}
-	return whole > 0 && computing < whole ? 1 - computing / whole : 0;
+static void close_account(struct account *account)
+{
+	critical_path_free(&account->path);
+	free(account->causes);
+}
+
+static int open_account(struct account *account, const struct simulation *simulation)
+{
+	*account = (struct account){ .simulation = simulation };
+	int rc = gpu_idle_share(simulation, &account->idle);
+
+	if (!rc)
+		rc = critical_path_find(&account->path, &simulation->graph_job);
+	if (!rc && simulation->explains_job)
+		rc = transfer_causes_find(simulation, &account->path, &account->causes);
+	if (rc)
+		close_account(account);
+	return rc;
 }
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
@@ -40,16 +53,46 @@ static vb_time length_of(const struct critical_step *step)
 	return step->until - step->from;
 }
 
-static void put_step(FILE *out, const struct simulation *simulation, const struct critical_step *step)
+static void put_chain(FILE *out, const struct graph_chain *chain)
+{
+	const struct graph_transfer *longest = &chain->longest;
+	char took[32];
+
+	value_time_text(longest->took, took, sizeof(took));
+	fprintf(out, "; %" PRIu32 " messages, one after the other, the longest %s from rank %" PRIu32 " to %" PRIu32,
+		chain->transfers, took, longest->from, longest->to);
+}
+
+/* What the step waited for: a rank that began later, and what delayed its message. */
+static void put_causes(FILE *out, const struct account *account, uint32_t number)
+{
+	const struct critical_step *step = &account->path.steps[number];
+	const vb_time late = critical_late(&account->simulation->graph_job, step);
+	char text[300];
+
+	if (late)
+		fprintf(out, ", which began %s later", value_time_text(late, text, sizeof(text)));
+	if (step->chain && step->chain->transfers)
+		put_chain(out, step->chain);
+	if (account->causes && account->causes[number].kind != TRANSFER_NONE)
+		fprintf(out, "; %s",
+			transfer_cause_text(account->simulation, &account->causes[number], text, sizeof(text)));
+}
+
+static void put_step(FILE *out, const struct account *account, uint32_t number)
 {
 	static const char *const causes[] = { [CRITICAL_NOTHING] = "from the beginning",
 		[CRITICAL_OPERATION] = "after the one above",
 		[CRITICAL_MESSAGE] = "until the message of the one above was there" };
+	const struct critical_step *step = &account->path.steps[number];
 	char text[200], from[32], took[32];
 
-	fprintf(out, "  %10s  %10s  %s, %s\n", value_time_text(step->from, from, sizeof(from)),
+	fprintf(out, "  %10s  %10s  %s, %s", value_time_text(step->from, from, sizeof(from)),
 		value_time_text(length_of(step), took, sizeof(took)),
-		operation_text(&simulation->job_file, step->operation, text, sizeof(text)), causes[step->cause]);
+		operation_text(&account->simulation->job_file, step->operation, text, sizeof(text)),
+		causes[step->cause]);
+	put_causes(out, account, number);
+	fputc('\n', out);
 }
 
 static int by_length(const void *a, const void *b)
@@ -112,48 +155,126 @@ static void put_unfinished(FILE *out, const struct simulation *simulation)
 	const uint32_t first = graph_job_unfinished(&simulation->graph_job, &count);
 
 	if (first != GRAPH_NONE)
-		fprintf(out, "%" PRIu32 " operations never ended, the first: %s\n", count,
+		fprintf(out, "%" PRIu32 " operation%s never ended, the first: %s\n", count, count == 1 ? "" : "s",
 			operation_text(&simulation->job_file, first, text, sizeof(text)));
 }
 
 int graph_report_text(FILE *out, const struct simulation *simulation, bool all)
 {
-	struct critical_path path;
-	char done[32];
-	int rc = critical_path_find(&path, &simulation->graph_job);
+	struct account account;
+	const struct critical_path *path = &account.path;
+	char end[32];
+	int rc = open_account(&account, simulation);
 
 	if (rc)
 		return rc;
-	struct told told = to_tell(&path, all ? UINT32_MAX : STEPS_TOLD);
-	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, done at %s; GPUs idle %.1f%%\n",
+	struct told told = to_tell(path, all ? UINT32_MAX : STEPS_TOLD);
+	fprintf(out, "job (%s): %" PRIu32 " ranks, %" PRIu32 " operations, %s at %s; GPUs idle %.1f%%\n",
 		simulation->job_file.format, graph_of(simulation)->ranks, graph_of(simulation)->count,
-		value_time_text(simulation->result.last_flow, done, sizeof(done)), 100 * graph_idle_share(simulation));
+		report_end(simulation) == FABRIC_DONE   ? "done"
+		: simulation->result.end == FABRIC_DONE ? "not done: the last that ended"
+							: "cut",
+		value_time_text(job_time(simulation), end, sizeof(end)), 100 * account.idle);
 	put_unfinished(out, simulation);
-	fprintf(out, "\ncritical path: %" PRIu32 " operations, ", path.count);
-	put_parts(out, simulation, &path);
+	fprintf(out, "\ncritical path: %" PRIu32 " operation%s, ", path->count, path->count == 1 ? "" : "s");
+	put_parts(out, simulation, path);
 	fputs(told.longer < 0 ? "\n" : "; those that took longest (--explain job has all)\n", out);
-	for (uint32_t i = 0; i < path.count; i++) {
-		const vb_time length = length_of(&path.steps[i]);
+	for (uint32_t i = 0; i < path->count; i++) {
+		const vb_time length = length_of(&path->steps[i]);
 		const bool is_equal = length == told.longer && told.equal > 0;
 		told.equal -= is_equal;
 		if (length > told.longer || is_equal)
-			put_step(out, simulation, &path.steps[i]);
+			put_step(out, &account, i);
 	}
-	critical_path_free(&path);
+	close_account(&account);
 	return 0;
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-int graph_report_json(FILE *out, const struct simulation *simulation, const char *indent)
+/* Of a collective: how many messages it waited for, one after the other, and which of them took longest. */
+static void put_chain_json(FILE *out, const struct graph_chain *chain)
+{
+	fprintf(out, ", \"messages\": %" PRIu32, chain->transfers);
+	if (chain->transfers)
+		fprintf(out,
+			", \"longest\": {\"from\": %" PRIu32 ", \"to\": %" PRIu32 ", \"sent_ps\": %" PRId64
+			", \"took_ps\": %" PRId64 "}",
+			chain->longest.from, chain->longest.to, chain->longest.sent, chain->longest.took);
+}
+
+static void put_link_json(FILE *out, const struct simulation *simulation, const char *name, uint32_t link)
+{
+	char text[64];
+
+	fprintf(out, ", \"%s\": ", name);
+	if (link == NETWORK_NONE)
+		fputs("null", out);
+	else
+		vb_json_string(out, link_text(&simulation->network, link, text, sizeof(text)));
+}
+
+static void put_transfer_json(FILE *out, const struct simulation *simulation, const struct transfer_cause *cause)
+{
+	fprintf(out,
+		"{\"kind\": \"%s\", \"from\": %" PRIu32 ", \"to\": %" PRIu32 ", \"sent_ps\": %" PRId64
+		", \"took_ps\": %" PRId64,
+		transfer_kind_name(cause->kind), cause->of.from, cause->of.to, cause->of.sent, cause->of.took);
+	put_link_json(out, simulation, "link", cause->link);
+	fprintf(out,
+		", \"is_only_way\": %s, \"queueing_ps\": %" PRId64 ", \"paused_ps\": %" PRId64 ", \"missing\": %" PRIu64
+		", \"load\": %.4f",
+		cause->is_sure ? "true" : "false", cause->queueing, cause->paused, cause->missing, cause->load);
+	put_link_json(out, simulation, "stopped_by", cause->stopper);
+	if (cause->beside_bytes)
+		fprintf(out, ", \"beside\": {\"rank\": %" PRIu32 ", \"bytes\": %" PRIu64 "}", cause->beside,
+			cause->beside_bytes);
+	fputc('}', out);
+}
+
+/* A rank that began later is told always, what links did if it was asked for. */
+static void put_cause_json(FILE *out, const struct account *account, uint32_t number)
+{
+	const struct graph_job *job = &account->simulation->graph_job;
+	const struct critical_step *step = &account->path.steps[number];
+	const vb_time late = critical_late(job, step);
+
+	fputs(", \"cause\": ", out);
+	if (late)
+		fprintf(out, "{\"kind\": \"straggler\", \"rank\": %" PRIu32 ", \"late_ps\": %" PRId64 "}",
+			job->graph->operations[job->records[step->operation].let_end].rank, late);
+	else if (account->causes && account->causes[number].kind != TRANSFER_NONE)
+		put_transfer_json(out, account->simulation, &account->causes[number]);
+	else
+		fputs("null", out);
+}
+
+static void put_step_json(FILE *out, const struct account *account, uint32_t number)
 {
 	static const char *const causes[] = {
 		[CRITICAL_NOTHING] = "nothing", [CRITICAL_OPERATION] = "operation", [CRITICAL_MESSAGE] = "message"
 	};
+	const struct simulation *simulation = account->simulation;
+	const struct critical_step *step = &account->path.steps[number];
+	const struct graph_operation *its = &graph_of(simulation)->operations[step->operation];
+
+	fprintf(out,
+		"{\"rank\": %" PRIu32 ", \"kind\": \"%s\", \"%s\": %" PRIu32 ", \"from_ps\": %" PRId64
+		", \"until_ps\": %" PRId64 ", \"waited_for\": \"%s\"",
+		its->rank, operation_kind(its), simulation->job_file.where_is,
+		simulation->job_file.where[step->operation], step->from, step->until, causes[step->cause]);
+	if (step->chain)
+		put_chain_json(out, step->chain);
+	put_cause_json(out, account, number);
+	fputc('}', out);
+}
+
+int graph_report_json(FILE *out, const struct simulation *simulation, const char *indent)
+{
 	const struct graph *graph = graph_of(simulation);
-	struct critical_path path;
+	struct account account;
 	uint32_t unfinished;
-	int rc = critical_path_find(&path, &simulation->graph_job);
+	int rc = open_account(&account, simulation);
 
 	if (rc)
 		return rc;
@@ -163,23 +284,18 @@ int graph_report_json(FILE *out, const struct simulation *simulation, const char
 	fprintf(out,
 		", \"ranks\": %" PRIu32 ", \"operations\": %" PRIu32 ", \"unfinished\": %" PRIu32
 		", \"gpu_idle_share\": %.6f,\n%s    \"notes\": [",
-		graph->ranks, graph->count, unfinished, graph_idle_share(simulation), indent);
+		graph->ranks, graph->count, unfinished, account.idle, indent);
 	for (unsigned i = 0; i < simulation->job_file.note_count; i++) {
 		fputs(i ? ", " : "", out);
 		vb_json_string(out, simulation->job_file.notes[i]);
 	}
 	fprintf(out, "],\n%s    \"critical_path\": [", indent);
-	for (uint32_t i = 0; i < path.count; i++) {
-		const struct critical_step *step = &path.steps[i];
-		const struct graph_operation *its = &graph->operations[step->operation];
-		fprintf(out,
-			"%s\n%s      {\"rank\": %" PRIu32 ", \"kind\": \"%s\", \"%s\": %" PRIu32
-			", \"from_ps\": %" PRId64 ", \"until_ps\": %" PRId64 ", \"waited_for\": \"%s\"}",
-			i ? "," : "", indent, its->rank, kinds[its->kind], simulation->job_file.where_is,
-			simulation->job_file.where[step->operation], step->from, step->until, causes[step->cause]);
+	for (uint32_t i = 0; i < account.path.count; i++) {
+		fprintf(out, "%s\n%s      ", i ? "," : "", indent);
+		put_step_json(out, &account, i);
 	}
 	fprintf(out, "]}");
-	critical_path_free(&path);
+	close_account(&account);
 	return 0;
 }
 
@@ -194,7 +310,8 @@ void graph_report_csv(FILE *out, const struct simulation *simulation)
 		const struct graph_operation *its = &graph->operations[i];
 		const struct graph_record *record = &simulation->graph_job.records[i];
 		const bool has_peer = its->kind == GRAPH_SEND || its->kind == GRAPH_RECEIVE;
-		fprintf(out, "%" PRIu32 ",%" PRIu32 ",%s,", its->rank, simulation->job_file.where[i], kinds[its->kind]);
+		fprintf(out, "%" PRIu32 ",%" PRIu32 ",%s,", its->rank, simulation->job_file.where[i],
+			operation_kind(its));
 		if (its->stream != GRAPH_NO_STREAM)
 			fprintf(out, "%u", its->stream);
 		fprintf(out, ",%" PRIu64 ",", its->kind == GRAPH_COMPUTE ? 0 : its->bytes);
@@ -202,73 +319,4 @@ void graph_report_csv(FILE *out, const struct simulation *simulation)
 			fprintf(out, "%" PRIu32, its->peer);
 		fprintf(out, ",%" PRId64 ",%" PRId64 "\n", record->begin, record->end);
 	}
-}
-
-/* ---- A trace ----------------------------------------------------------------------------------------------------- */
-
-/* A track for each rank and stream; operations without a stream, which overlap, are arrows of their own kind. */
-static uint32_t track_of(const struct simulation *simulation, const struct graph_operation *its)
-{
-	const uint32_t streams = graph_of(simulation)->streams + 1;
-	return its->rank * streams + (its->stream == GRAPH_NO_STREAM ? streams - 1 : its->stream);
-}
-
-/* Microseconds with all six digits of a picosecond. */
-static void put_us(FILE *out, const char *name, vb_time ps)
-{
-	fprintf(out, "\"%s\": %" PRId64 ".%06" PRId64, name, ps / VB_US, ps % VB_US);
-}
-
-static void put_span(FILE *out, const struct simulation *simulation, uint32_t number, uint32_t host)
-{
-	const struct graph_operation *its = &graph_of(simulation)->operations[number];
-	const struct graph_record *record = &simulation->graph_job.records[number];
-	const bool overlaps = its->stream == GRAPH_NO_STREAM;
-	char text[200];
-
-	operation_text(&simulation->job_file, number, text, sizeof(text));
-	for (int end = 0; end <= overlaps; end++) {
-		fputs(",\n{\"name\": ", out);
-		vb_json_string(out, text);
-		fprintf(out, ", \"cat\": \"%s\", \"ph\": \"%s\", ", kinds[its->kind],
-			!overlaps ? "X"
-			: end     ? "e"
-				  : "b");
-		put_us(out, "ts", end ? record->end : record->begin);
-		if (!overlaps) {
-			fputs(", ", out);
-			put_us(out, "dur", record->end - record->begin);
-		} else {
-			fprintf(out, ", \"id\": %" PRIu32, number);
-		}
-		fprintf(out, ", \"pid\": %" PRIu32 ", \"tid\": %" PRIu32 "}", host, track_of(simulation, its));
-	}
-}
-
-static void put_names(FILE *out, const struct simulation *simulation, uint32_t rank, uint32_t host)
-{
-	const uint32_t streams = graph_of(simulation)->streams + 1;
-
-	fprintf(out,
-		"%s\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %" PRIu32
-		", \"args\": {\"name\": \"host %" PRIu32 "\"}}",
-		rank ? "," : "", host, host);
-	for (uint32_t i = 0; i < streams; i++)
-		fprintf(out,
-			",\n{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": %" PRIu32 ", \"tid\": %" PRIu32
-			", \"args\": {\"name\": \"rank %" PRIu32 " %s %" PRIu32 "\"}}",
-			host, rank * streams + i, rank, i + 1 < streams ? "stream" : "messages", i);
-}
-
-void graph_report_trace(FILE *out, const struct simulation *simulation)
-{
-	const struct graph *graph = graph_of(simulation);
-
-	fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [", out);
-	for (uint32_t rank = 0; rank < graph->ranks; rank++)
-		put_names(out, simulation, rank, hosts_host_of(&simulation->hosts, rank));
-	for (uint32_t i = 0; i < graph->count; i++)
-		if (simulation->graph_job.records[i].end >= 0)
-			put_span(out, simulation, i, hosts_host_of(&simulation->hosts, graph->operations[i].rank));
-	fputs("\n]}\n", out);
 }

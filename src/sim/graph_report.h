@@ -1,4 +1,4 @@
-/* What is told of a job that came from a file: text, JSON, a line an operation, and a trace for Perfetto. */
+/* What is told of a job that came from a file: text, JSON, and a line an operation. */
 #ifndef SIM_GRAPH_REPORT_H
 #define SIM_GRAPH_REPORT_H
 
@@ -9,10 +9,5 @@
 int graph_report_text(FILE *out, const struct simulation *simulation, bool all);           /* -ENOMEM */
 int graph_report_json(FILE *out, const struct simulation *simulation, const char *indent); /* -ENOMEM */
 void graph_report_csv(FILE *out, const struct simulation *simulation);
-/* Chrome's format (chrome://tracing, ui.perfetto.dev): a process a host, a track for each rank and stream. */
-void graph_report_trace(FILE *out, const struct simulation *simulation);
-
-/* The share of the job's time in which a rank does not compute, on average. */
-double graph_idle_share(const struct simulation *simulation);
 
 #endif

@@ -150,6 +150,18 @@ static vb_time ends_time(const struct network *network, uint32_t src, uint32_t d
 	return from->send_latency + from->pcie_latency + to->receive_latency + to->pcie_latency;
 }
 
+vb_time ideal_message(
+	const struct simulation *simulation, const struct routes *routes, uint32_t src, uint32_t dst, uint64_t bytes)
+{
+	const struct network *network = &simulation->network;
+	struct way way;
+
+	if (!find_way(network, routes, src, dst, &way))
+		return 0;
+	return network->nics[network->endpoints[src].nic].host_latency +
+	       message_time(network, &way, &simulation->config, bytes) + ends_time(network, src, dst);
+}
+
 static vb_time ideal_of(const struct simulation *simulation, const struct routes *routes, const struct flow *flow)
 {
 	const struct network *network = &simulation->network;

@@ -3,9 +3,14 @@
 #ifndef SIM_IDEAL_H
 #define SIM_IDEAL_H
 
+#include "net/route.h"
 #include "sim/simulation.h"
 
 /* Fills in simulation->ideals. -ENOMEM. */
 int ideals_find(struct simulation *simulation);
+
+/* Until the last bit of a message is there; 0: there is no way. */
+vb_time ideal_message(
+	const struct simulation *simulation, const struct routes *routes, uint32_t src, uint32_t dst, uint64_t bytes);
 
 #endif

@@ -19,6 +19,7 @@ bool job_bandwidth(const struct simulation *simulation, struct job_bandwidth *ba
 	*bandwidth = (struct job_bandwidth){ .kind = of->kind,
 		.algorithm = of->algorithm,
 		.ranks = of->ranks,
+		.groups = simulation->groups[0].count,
 		.bytes = of->bytes,
 		.time = time,
 		.algbw = (double)of->bytes * gb_s,

@@ -8,7 +8,7 @@
  * over the time, busbw what each rank's link carried if it carried no byte twice. */
 struct job_bandwidth {
 	const char *kind, *algorithm;
-	uint32_t ranks;
+	uint32_t ranks, groups; /* of each group */
 	uint64_t bytes;
 	vb_time time;
 	double algbw, busbw; /* GB/s */

@@ -2,13 +2,11 @@
  * compared with it. */
 #include "sim/scenario.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/words.h"
 
 static int set_switch_profile(struct scenario *scenario, const char *text, char *why, size_t size)
 {
@@ -43,6 +41,7 @@ static int set_gpu(struct scenario *scenario, const char *text, char *why, size_
 	const struct gpu *gpu = gpu_find(text);
 
 	if (gpu) {
+		scenario->gpu = gpu;
 		scenario->hosts.gpus = gpu->domain;
 		scenario->hosts.scale_up = (uint64_t)gpu->scale_up_gb_s * 8000000000u;
 		scenario->hosts.capability = gpu->capability;
@@ -83,6 +82,11 @@ static int set_dimensions(struct scenario *scenario, const char *text, char *why
 	return 0;
 }
 
+static int set_rank_dimensions(struct scenario *scenario, const char *text, char *why, size_t size)
+{
+	return dimensions_parse(&scenario->dimensions, text, why, (unsigned)size);
+}
+
 static int set_cc(struct scenario *scenario, const char *text, char *why, size_t size)
 {
 	if ((size_t)snprintf(scenario->cc_text, sizeof(scenario->cc_text), "%s", text) >= sizeof(scenario->cc_text)) {
@@ -104,6 +108,10 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define COLLECTIVES       "allreduce|all-gather|reduce-scatter|alltoall|broadcast|reduce"
 #define TRANSFERS         "incast|permutation|all-to-all|poisson|" COLLECTIVES
 #define WORKLOADS         TRANSFERS "|barrier"
+#define STEP(member)      EACH(step.member, workloads)
+#define PLAN(member)      EACH(step.plan.member, workloads)
+#define OF_A_STEP         .of = "workload.*.kind=step"
+#define RANKS             BOUNDS(0, 1048576)
 /* The condition under which a key has an effect. */
 #define ON(topologies)    .of = "network.topology=" topologies
 #define BY(flow_controls) .of = "network.switch.flow-control=" flow_controls
@@ -134,7 +142,7 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "one-way delay of links between NICs and switches" },
 	{ "network.fabric-delay", VALUE_TIME, FIELD(topology.fabric_delay), ANY_TIME, .preset = "1us",
 	  ON("dumbbell|leaf-spine|fat-tree|rail|torus|ring"), .help = "one-way delay of links between switches" },
-	{ "hosts.gpu", VALUE_NAME, .set = set_gpu, .is_first = true,
+	{ "hosts.gpu", VALUE_TEXT, .set = set_gpu, .is_first = true,
 	  .help = "each host has the GPUs of a usual machine (--gpus lists them), which are the ranks; left out: an endpoint "
 		  "is a rank" },
 	{ "hosts.gpus", VALUE_COUNT, FIELD(hosts.gpus), BOUNDS(0, HOSTS_MOST_GPUS), .help = "GPUs of a host" },
@@ -146,10 +154,15 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "whether the switch of a host's GPUs reduces, as NVLS does; left out: as hosts.gpu has it, otherwise no" },
 	{ "hosts.keeps-rails", VALUE_FLAG, FIELD(hosts.keeps_rails), .preset = "yes",
 	  .help = "a message leaves by the NIC on its receiver's rail, as with NCCL's PXN" },
-	{ "hosts.placement", VALUE_WORD, FIELD(placement), .words = "packed|spread", .preset = "packed",
-	  .help = "consecutive ranks fill one leaf after the other, or are dealt out to all leaves in turn" },
+	{ "hosts.placement", VALUE_TEXT, FIELD(placement), .preset = "packed",
+	  .help = "packed: ranks fill one host after the other; spread: hosts are dealt out to all leaves in turn; an "
+		  "order of ranks.dimensions, the innermost first, such as tp-cp-ep-dp-pp; or the GPUs of ranks 0, 1, ...: "
+		  "[8-15, 0, 2]" },
 	{ "hosts.scale-up-delay", VALUE_TIME, FIELD(hosts.scale_up_time), ANY_TIME, .preset = "500ns",
 	  .help = "until a transfer's first bit is at another GPU of the host" },
+	{ "ranks.dimensions", VALUE_TEXT, .set = set_rank_dimensions,
+	  .help = "how a trainer splits its work, in the order in which it numbers ranks: tp=8, cp=2, dp=4, pp=2. One "
+		  "may have no size: what the others leave" },
 	{ "network.radix", VALUE_COUNT, FIELD(topology.radix), BOUNDS(0, 1024), .preset = "0", ON("fat-tree"),
 	  .help = "fat-tree: ports per switch, k; 0: what the endpoints need" },
 	{ "network.tiers", VALUE_COUNT, FIELD(topology.tiers), BOUNDS(0, 3), .preset = "3", ON("fat-tree"),
@@ -240,6 +253,8 @@ const struct scenario_key scenario_keys[] = {
 
 	{ "network.nic.profile", VALUE_TEXT, .set = set_nic_profile, .is_first = true, .preset = "ideal",
 	  .help = "a NIC model; each key below overrides one of its values" },
+	{ "network.nic.ports", VALUE_COUNT, FIELD(topology.nic_ports), BOUNDS(1, 8), .preset = "1", ON("leaf-spine|rail"),
+	  .help = "each of host-rate, at a leaf of its own (dual ToR); flows are hashed over them" },
 	{ "network.nic.send-latency", VALUE_TIME, FIELD(topology.nic.send_latency), ANY_TIME,
 	  .help = "the NIC's own, for each packet" },
 	{ "network.nic.receive-latency", VALUE_TIME, FIELD(topology.nic.receive_latency), ANY_TIME,
@@ -343,8 +358,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "transport.cpu-batch", VALUE_COUNT, FIELD(tcp.cpu_batch), BOUNDS(1, 1024), .preset = "1", FROM("tcp"),
 	  .help = "tcp: consecutive packets of a flow that cost the time of one (TSO, GRO)" },
 
-	{ "workload.*.kind", VALUE_NAME, WORKLOAD(kind), .words = WORKLOADS,
-	  .help = "who sends to whom; or give file" },
+	{ "workload.*.kind", VALUE_NAME, WORKLOAD(kind), .words = WORKLOADS "|step",
+	  .help = "who sends to whom, or a step of training; or give file" },
 	{ "workload.*.file", VALUE_TEXT, EACH(file, workloads), .is_path = true,
 	  .help = "a list of flows: HPCC's (CSV or original text) or htsim's .cm" },
 	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(WORKLOADS),
@@ -356,6 +371,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "of a collective; nccl: what NCCL's tuning tables take by size, ranks and hosts; left out: the kind's first, as --collectives lists them" },
 	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: the first rank that takes part, of as many as endpoints says" },
+	{ "workload.*.group", VALUE_TEXT, WORKLOAD(group), IN(COLLECTIVES "|barrier"),
+	  .help = "of a collective: a dimension of ranks.dimensions, or several as dp-cp: all of its groups run it at once" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
 	  .help = "start of the first flow" },
 	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",
@@ -378,8 +395,89 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.class", VALUE_COUNT, WORKLOAD(traffic_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  IN(WORKLOADS), .help = "traffic class of the data" },
 
+	{ "workload.*.model", VALUE_TEXT, STEP(model), OF_A_STEP,
+	  .help = "step: one that --models lists; the keys of its shape change it, or make another" },
+	{ "workload.*.tp", VALUE_COUNT, PLAN(tp), RANKS, .preset = "1", OF_A_STEP,
+	  .help = "step: tensor parallel ranks, each with a part of every matrix" },
+	{ "workload.*.cp", VALUE_COUNT, PLAN(cp), RANKS, .preset = "1", OF_A_STEP,
+	  .help = "step: context parallel ranks, each with a part of every sequence" },
+	{ "workload.*.pp", VALUE_COUNT, PLAN(pp), RANKS, .preset = "1", OF_A_STEP,
+	  .help = "step: stages of the pipeline" },
+	{ "workload.*.vpp", VALUE_COUNT, PLAN(chunks), RANKS, .preset = "1", OF_A_STEP,
+	  .help = "step: parts of the model in each stage, of an interleaved schedule" },
+	{ "workload.*.dp", VALUE_COUNT, PLAN(dp), RANKS, .preset = "0", OF_A_STEP,
+	  .help = "step: replicas; 0: as many as the network has ranks for" },
+	{ "workload.*.ep", VALUE_COUNT, PLAN(ep), RANKS, .preset = "1", OF_A_STEP,
+	  .help = "step: ranks that the experts of a layer are spread over" },
+	{ "workload.*.micro-batch", VALUE_COUNT, PLAN(micro_batch), RANKS, .preset = "1", OF_A_STEP,
+	  .help = "step: sequences of a micro-batch" },
+	{ "workload.*.batch", VALUE_COUNT, PLAN(batch), BOUNDS(0, 1e9), .preset = "0", OF_A_STEP,
+	  .help = "step: sequences of a step, of all replicas; 0: eight micro-batches for each" },
+	{ "workload.*.sequence", VALUE_COUNT, PLAN(sequence), BOUNDS(0, 1e8), .preset = "0", OF_A_STEP,
+	  .help = "step: tokens of a sequence; 0: the model's" },
+	{ "workload.*.sp", VALUE_FLAG, PLAN(is_sequence_parallel), .preset = "yes", OF_A_STEP,
+	  .help = "step: sequence parallelism among the tensor parallel ranks" },
+	{ "workload.*.zero", VALUE_COUNT, PLAN(zero), BOUNDS(0, 3), .preset = "1", OF_A_STEP,
+	  .help = "step: what replicas share out: 1 the optimizer, 2 gradients too, 3 parameters too" },
+	{ "workload.*.gradient-bytes", VALUE_COUNT, PLAN(gradient_bytes), BOUNDS(2, 4), .preset = "4", OF_A_STEP,
+	  .help = "step: of a parameter's gradient, 2 or 4" },
+	{ "workload.*.bucket", VALUE_COUNT, PLAN(bucket), BOUNDS(0, 1e12), .preset = "0", OF_A_STEP,
+	  .help = "step: parameters whose gradients leave together; 0: Megatron's, 40 M or 1 M for each replica" },
+	{ "workload.*.recompute", VALUE_WORD, PLAN(recompute), .words = "none|selective|full", .preset = "selective",
+	  OF_A_STEP, .help = "step: what the backward pass computes again: attention's scores, or all of a layer" },
+	{ "workload.*.overlap-gradients", VALUE_FLAG, PLAN(overlaps_gradients), .preset = "no", OF_A_STEP,
+	  .help = "step: gradients leave beside the last backward passes (Megatron's --overlap-grad-reduce)" },
+	{ "workload.*.overlap-parameters", VALUE_FLAG, PLAN(overlaps_parameters), .preset = "no", OF_A_STEP,
+	  .help = "step: parameters come beside the first forward passes (Megatron's --overlap-param-gather)" },
+	{ "workload.*.dispatcher", VALUE_WORD, PLAN(dispatcher), .words = "all-to-all|all-gather",
+	  .preset = "all-to-all", OF_A_STEP, .help = "step: how tokens come to their experts" },
+	{ "workload.*.schedule", VALUE_WORD, PLAN(schedule), .words = "1f1b|interleaved|zero-bubble", .preset = "1f1b",
+	  OF_A_STEP, .help = "step: the order of a stage's passes" },
+	{ "workload.*.context", VALUE_WORD, PLAN(context), .words = "all-gather|ring", .preset = "all-gather", OF_A_STEP,
+	  .help = "step: how context parallel ranks exchange keys and values" },
+	{ "workload.*.order", VALUE_WORD, PLAN(order), .words = "tp-cp-dp-pp|tp-cp-pp-dp", .preset = "tp-cp-dp-pp",
+	  OF_A_STEP, .help = "step: ranks that are neighbours first: Megatron's order, or Llama 3's" },
+	{ "workload.*.ends-count-as-layers", VALUE_FLAG, PLAN(ends_count_as_layers), .preset = "no", OF_A_STEP,
+	  .help = "step: the first and the last part of the model have a layer less, for embedding and output" },
+	{ "workload.*.whole-square", VALUE_FLAG, PLAN(counts_whole_square), .preset = "no", OF_A_STEP,
+	  .help = "step: attention's work counts tokens that come later, too" },
+	{ "workload.*.gpu", VALUE_TEXT, STEP(gpu), OF_A_STEP,
+	  .help = "step: one that --gpus lists, for its speed and memory; left out: hosts.gpu" },
+	{ "workload.*.mfu", VALUE_REAL, PLAN(mfu), BOUNDS(0.001, 1), .preset = "60%", OF_A_STEP,
+	  .help = "step: the part of a GPU's peak that its kernels reach while they run" },
+	{ "workload.*.memory", VALUE_WORD, STEP(memory), .words = "checked|unchecked", .preset = "checked", OF_A_STEP,
+	  .help = "step: a plan that does not fit into the GPU's memory is refused, or only told" },
+	{ "workload.*.steps", VALUE_COUNT, STEP(steps), BOUNDS(0, 1e9), .preset = "0", OF_A_STEP,
+	  .help = "step: how many a training has, to tell its time; 0: that is not told" },
+	{ "workload.*.layers", VALUE_COUNT, STEP(layers), BOUNDS(0, 10000), .preset = "0", OF_A_STEP,
+	  .help = "step: of the model's shape; 0: the named model's" },
+	{ "workload.*.hidden", VALUE_COUNT, STEP(hidden), BOUNDS(0, 1e6), .preset = "0", OF_A_STEP,
+	  .help = "step: likewise, elements of a token" },
+	{ "workload.*.heads", VALUE_COUNT, STEP(heads), BOUNDS(0, 1e5), .preset = "0", OF_A_STEP,
+	  .help = "step: likewise, of attention" },
+	{ "workload.*.kv-heads", VALUE_COUNT, STEP(kv_heads), BOUNDS(0, 1e5), .preset = "0", OF_A_STEP,
+	  .help = "step: likewise, heads of keys and values; 0: as many as heads" },
+	{ "workload.*.head-dim", VALUE_COUNT, STEP(head_dim), BOUNDS(0, 1e5), .preset = "0", OF_A_STEP,
+	  .help = "step: likewise, elements of a head; 0: hidden over heads" },
+	{ "workload.*.ffn", VALUE_COUNT, STEP(ffn), BOUNDS(0, 1e6), .preset = "0", OF_A_STEP,
+	  .help = "step: likewise, width of the feed-forward network, or of an expert" },
+	{ "workload.*.vocabulary", VALUE_COUNT, STEP(vocabulary), BOUNDS(0, 1e7), .preset = "0", OF_A_STEP,
+	  .help = "step: likewise, words" },
+	{ "workload.*.experts", VALUE_COUNT, STEP(experts), BOUNDS(0, 65536), .preset = "0", OF_A_STEP,
+	  .help = "step: likewise, experts of a layer" },
+	{ "workload.*.top-k", VALUE_COUNT, STEP(top_k), BOUNDS(0, 65536), .preset = "0", OF_A_STEP,
+	  .help = "step: likewise, experts that a token meets" },
+	{ "job.streams", VALUE_WORD, FIELD(job_streams), .words = "rank|group", .preset = "rank",
+	  .help = "of a Chakra trace: collectives run one at a time of each rank, or of each of its groups, as with "
+	  "NCCL's communicators" },
+	{ "job.priorities", VALUE_FLAG, FIELD(job_heeds_priorities), .preset = "no",
+	  .help = "of a Chakra trace: of the collectives that wait for one stream, that of the highest comm_priority "
+	  "is the next" },
+
 	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1",
 	  .help = "decides everything that is random" },
+	{ "run.mode", VALUE_WORD, FIELD(mode), .words = "packets|formula", .preset = "packets",
+	  .help = "steps: by formula each collective and message takes its time without contention" },
 	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1",
 	  .help = "the result is the same with any number" },
 	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0",
@@ -397,103 +495,6 @@ const struct scenario_key scenario_keys[] = {
 };
 /* clang-format on */
 _Static_assert(sizeof(scenario_keys) / sizeof(scenario_keys[0]) <= SCENARIO_KEYS, "each has a bit");
-
-/* Whether a path fits a key's. The number of a list's element may be left out if there is only one: workload.bytes. */
-static bool fits(const char *pattern, const char *path, uint32_t *index, bool *is_all)
-{
-	*index = 0;
-	*is_all = false;
-	while (*pattern) {
-		if (*pattern != '*') {
-			if (*pattern++ != *path++)
-				return false;
-			continue;
-		}
-		pattern++;
-		if (strncmp(path, "all.", 4) == 0) {
-			*is_all = true;
-			path += 3;
-		} else if (isdigit((unsigned char)*path)) {
-			char *end;
-			unsigned long number = strtoul(path, &end, 10);
-			*index = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
-			path = end;
-		} else {
-			pattern++; /* also the dot after the number */
-		}
-	}
-	return *path == 0;
-}
-
-const struct scenario_key *scenario_key_find(const char *path, uint32_t *index, bool *is_all)
-{
-	for (const struct scenario_key *key = scenario_keys; key->path; key++)
-		if (fits(key->path, path, index, is_all))
-			return key;
-	return NULL;
-}
-
-static bool is_in(const uint64_t *keys, const char *path)
-{
-	size_t number = 0;
-
-	while (scenario_keys[number].path && strcmp(scenario_keys[number].path, path) != 0)
-		number++;
-	return keys[number / 64] >> number % 64 & 1;
-}
-
-bool scenario_is_given(const struct scenario *scenario, const char *path)
-{
-	return is_in(scenario->given, path);
-}
-
-bool scenario_is_varied(const struct scenario *scenario, const char *path)
-{
-	return is_in(scenario->varied, path);
-}
-
-static const char *last_part(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-	return dot ? dot + 1 : path;
-}
-
-/* The numbers of a path become the table's stars. */
-static void star_numbers(const char *path, char *starred, size_t size)
-{
-	size_t used = 0;
-
-	while (*path && used + 1 < size) {
-		size_t length = strcspn(path, ".");
-		bool is_number = length && strspn(path, "0123456789") == length;
-		used += (size_t)snprintf(
-			starred + used, size - used, "%.*s", is_number ? 1 : (int)length, is_number ? "*" : path);
-		path += length;
-		if (*path && used + 1 < size) {
-			starred[used++] = *path++;
-			starred[used] = 0;
-		}
-	}
-}
-
-const char *scenario_key_nearest(const char *path)
-{
-	char starred[160] = "";
-	const char *nearest = NULL;
-	unsigned best = 0;
-
-	star_numbers(path, starred, sizeof(starred));
-	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
-		unsigned distance = vb_word_distance(key->path, starred);
-		if (strcmp(last_part(key->path), last_part(starred)) == 0 && distance > 3)
-			distance = 3; /* the right word in the wrong place */
-		if (!nearest || distance < best) {
-			nearest = key->path;
-			best = distance;
-		}
-	}
-	return best <= 3 ? nearest : NULL;
-}
 
 static const char *kind_name(const struct scenario_key *key)
 {

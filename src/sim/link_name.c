@@ -47,6 +47,25 @@ static int find_port(
 	return 0;
 }
 
+/* Ports of a NIC are those of its switch behind the first, which leads to the endpoint. */
+static int find_port_of_nic(
+	const struct network *network, uint32_t endpoint, const char *rest, uint32_t *link, char *why, size_t size)
+{
+	const network_node to = network->links[network->endpoints[endpoint].link].to;
+	uint32_t its, port;
+
+	if (!network_is_switch(to) || !network_is_nic(network, network_index(to), &its)) {
+		snprintf(why, size, "the NIC has one port: write \"endpoint %u\", or network.nic.ports", endpoint);
+		return -EINVAL;
+	}
+	const struct network_switch *in = &network->switches[network_index(to)];
+	rest = read_pair(rest, "port", &port);
+	if (!rest || *rest || port >= in->port_count - 1)
+		return refuse(why, size, "ports at this NIC", in->port_count - 1);
+	*link = network->ports[in->first_port + 1 + port];
+	return 0;
+}
+
 int link_find(const struct network *network, const char *name, uint32_t *link, char *why, size_t size)
 {
 	uint32_t number;
@@ -56,6 +75,8 @@ int link_find(const struct network *network, const char *name, uint32_t *link, c
 		if (number >= network->endpoint_count)
 			return refuse(why, size, "endpoints", network->endpoint_count);
 		*link = network->endpoints[number].link;
+		if (strncmp(rest, "port", 4) == 0)
+			return find_port_of_nic(network, number, rest, link, why, size);
 		if (strcmp(rest, "down") == 0)
 			*link = network->links[*link].reverse;
 		if (!*rest || strcmp(rest, "up") == 0 || strcmp(rest, "down") == 0)
@@ -89,11 +110,14 @@ static uint32_t port_of(const struct network *network, uint32_t link)
 const char *link_text(const struct network *network, uint32_t link, char *text, size_t size)
 {
 	const struct network_link *is = &network->links[link];
+	uint32_t endpoint;
 
 	if (!network_is_switch(is->from))
 		snprintf(text, size, "endpoint %u up", network_index(is->from));
 	else if (!network_is_switch(is->to))
 		snprintf(text, size, "endpoint %u down", network_index(is->to));
+	else if (network_is_nic(network, network_index(is->from), &endpoint))
+		snprintf(text, size, "endpoint %u port %u", endpoint, port_of(network, link) - 1);
 	else
 		snprintf(text, size, "switch %u port %u", network_index(is->from), port_of(network, link));
 	return text;

@@ -25,6 +25,13 @@ void progress_start(struct progress *progress)
 	progress->told_s = 0;
 }
 
+void progress_begin_alone(struct progress *progress, uint32_t number)
+{
+	progress->runs_alone = number;
+	progress->told_s = 0;
+	progress->packets = 0; /* how many are of this job is not known */
+}
+
 bool progress_is_interrupted(void)
 {
 	return is_interrupted;
@@ -47,9 +54,9 @@ static void show(struct progress *progress, const struct fabric_progress *now)
 
 	if (done > 0.01)
 		snprintf(left, sizeof(left), ", about %.0f s left", now->wall_s * (1 - done) / done);
-	fprintf(stderr, "%s%s of virtual time, %" PRIu64 " of %" PRIu64 " %s, %s hops/s%s%s",
-		progress->is_terminal ? "\r" : "", value_time_text(now->now, time, sizeof(time)), now->operations_done,
-		now->operations, progress->are_flows ? "flows" : "messages",
+	fprintf(stderr, "%s%s%s of virtual time, %" PRIu64 " of %" PRIu64 " %ss, %s hops/s%s%s",
+		progress->is_terminal ? "\r" : "", progress->runs_alone ? "a job alone: " : "",
+		value_time_text(now->now, time, sizeof(time)), now->operations_done, now->operations, progress->unit,
 		value_count_text(now->wall_s > 0 ? (double)now->packet_hops / now->wall_s : 0, rate, sizeof(rate)),
 		left, progress->is_terminal ? "\033[K" : "\n");
 	fflush(stderr);

@@ -11,13 +11,16 @@ struct progress {
 	unsigned every_s; /* 0: no progress lines */
 	double told_s;    /* the time of the last line, from the beginning */
 	bool is_terminal, has_line;
-	bool are_flows;   /* not messages of jobs */
-	vb_time limit;    /* of virtual time; 0: none */
-	uint64_t packets; /* of data, if none is sent twice */
+	const char *unit;    /* what is counted: "flow" */
+	uint32_t runs_alone; /* of these the number under way: several jobs, each run alone; 0: they run together */
+	vb_time limit;       /* of virtual time; 0: none */
+	uint64_t packets;    /* of data, if none is sent twice */
 };
 
 void progress_start(struct progress *progress);                                   /* listens for interrupts */
 bool progress_tell(struct progress *progress, const struct fabric_progress *now); /* false: the run is to end */
+/* Another run begins, of one of the jobs. */
+void progress_begin_alone(struct progress *progress, uint32_t number);
 bool progress_is_interrupted(void);
 void progress_end(struct progress *progress); /* clears its line */
 

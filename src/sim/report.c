@@ -27,6 +27,52 @@ const char *report_end_name(enum fabric_end end)
 	return names[end];
 }
 
+enum fabric_end report_end(const struct simulation *simulation)
+{
+	uint32_t unfinished;
+
+	if (simulation->result.end != FABRIC_DONE || !simulation->has_graph)
+		return simulation->result.end;
+	return graph_job_unfinished(&simulation->graph_job, &unfinished) == GRAPH_NONE ? FABRIC_DONE : FABRIC_IDLE;
+}
+
+enum unit { FLOWS, MESSAGES, OPERATIONS, UNITS };
+
+/* Of a job from a file computations count, too. */
+static enum unit unit_of(const struct simulation *simulation)
+{
+	return simulation->has_graph ? OPERATIONS : simulation->job_count ? MESSAGES : FLOWS;
+}
+
+const char *report_unit(const struct simulation *simulation)
+{
+	static const char *const names[UNITS] = { "flow", "message", "operation" };
+	return names[unit_of(simulation)];
+}
+
+const char *report_end_text(const struct simulation *simulation, enum fabric_end end)
+{
+	static const char *const done[UNITS] = { "every flow ended", "every message ended", "every operation ended" };
+	static const char *const livelock[UNITS] = { "livelock: packets move, but no flow makes progress",
+		"livelock: packets move, but no message makes progress",
+		"livelock: packets move, but no message makes progress" };
+	static const char *const idle[UNITS] = { "no events are left, and flows are open",
+		"no events are left, and messages are open", "no events are left, and operations wait for ever" };
+	const enum unit unit = unit_of(simulation);
+	const char *const texts[] = {
+		[FABRIC_DONE] = done[unit],
+		[FABRIC_LIMIT] = "the limit of virtual time was reached",
+		[FABRIC_DEADLOCK] = "deadlock: ports wait for each other in a cycle",
+		[FABRIC_LIVELOCK] = livelock[unit],
+		[FABRIC_IDLE] = idle[unit],
+		[FABRIC_STOPPED] = "interrupted",
+		[FABRIC_MEMORY] = "out of memory",
+		[FABRIC_NUMBERS] = "an endpoint has no number left for the QP of another connection",
+	};
+
+	return texts[end];
+}
+
 double report_hops_per_cpu_s(const struct fabric_result *result)
 {
 	return result->cpu_s > 0 ? (double)result->packet_hops / result->cpu_s : 0;
@@ -53,23 +99,31 @@ static void put_choices(FILE *out, const struct simulation *simulation)
 		}
 }
 
-void report_head(FILE *out, const struct simulation *simulation)
+void report_network(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
-	char rate[32], bytes[32];
-	const struct traffic traffic = traffic_of(simulation);
-	const char *what = simulation->job_count ? "message" : "flow";
+	const struct network *network = &simulation->network;
+	const uint32_t switches = network->switch_count - network->nic_switch_count;
+	char rate[32];
 
 	if (*scenario->name)
 		fprintf(out, "%s\n", scenario->name);
-	fprintf(out,
-		"%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s; %.0f %s%s, %s; MTU %" PRIu32
-		", cc %s%s%s, seed %" PRIu64 "\n",
-		*scenario->topology_file ? "network" : scenario->topology.kind, simulation->network.endpoint_count,
-		value_rate_text(simulation->network.links[simulation->network.endpoints[0].link].bits_per_second, rate,
-			sizeof(rate)),
-		simulation->network.switch_count, simulation->network.switch_count == 1 ? "" : "es", traffic.messages,
-		what, traffic.messages == 1 ? "" : "s", value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)),
+	fprintf(out, "%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s",
+		*scenario->topology_file ? "network" : scenario->topology.kind, network->endpoint_count,
+		value_rate_text(network->links[network->endpoints[0].link].bits_per_second, rate, sizeof(rate)),
+		switches, switches == 1 ? "" : "es");
+}
+
+void report_head(FILE *out, const struct simulation *simulation)
+{
+	const struct scenario *scenario = simulation->scenario;
+	char bytes[32];
+	const struct traffic traffic = traffic_of(simulation);
+	const char *what = simulation->job_count ? "message" : "flow";
+
+	report_network(out, simulation);
+	fprintf(out, "; %.0f %s%s, %s; MTU %" PRIu32 ", cc %s%s%s, seed %" PRIu64 "\n", traffic.messages, what,
+		traffic.messages == 1 ? "" : "s", value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)),
 		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "",
 		scenario->variant, scenario->seed);
 	put_choices(out, simulation);
@@ -116,12 +170,15 @@ static void put_failures(FILE *out, const struct simulation *simulation)
 static void put_job(FILE *out, const struct simulation *simulation)
 {
 	struct job_bandwidth of;
-	char time[32], bytes[32];
+	char time[32], bytes[32], groups[40] = "";
 
-	if (job_bandwidth(simulation, &of))
-		fprintf(out, "%s (%s) of %s, %" PRIu32 " ranks: %s until the last byte; algbw %.2f, busbw %.2f GB/s\n",
-			of.kind, of.algorithm, value_bytes_text(of.bytes, bytes, sizeof(bytes)), of.ranks,
-			value_time_text(of.time, time, sizeof(time)), of.algbw, of.busbw);
+	if (!job_bandwidth(simulation, &of))
+		return;
+	if (of.groups > 1)
+		snprintf(groups, sizeof(groups), "%" PRIu32 " groups of ", of.groups);
+	fprintf(out, "%s (%s) of %s, %s%" PRIu32 " ranks: %s until the last byte; algbw %.2f, busbw %.2f GB/s\n",
+		of.kind, of.algorithm, value_bytes_text(of.bytes, bytes, sizeof(bytes)), groups, of.ranks,
+		value_time_text(of.time, time, sizeof(time)), of.algbw, of.busbw);
 }
 
 /* Several jobs, each beside the time that it takes alone. */
@@ -138,7 +195,7 @@ static void put_jobs(FILE *out, const struct simulation *simulation)
 		fprintf(out, "job %" PRIu32 ": %s of %s, ranks %" PRIu32 " to %" PRIu32 ": %s", workload, of->kind,
 			value_bytes_text(
 				simulation->scenario->workloads[workload].workload.bytes, bytes, sizeof(bytes)),
-			of->first, of->first + of->ranks - 1,
+			simulation->collectives[i].groups->rank_at[0], simulation->collectives[i].groups->ranks - 1,
 			took < 0 ? "-" : value_time_text(took, time, sizeof(time)));
 		if (simulation->alone && simulation->alone[workload] > 0)
 			fprintf(out, ", alone %s: %.2f times as long",
@@ -146,17 +203,49 @@ static void put_jobs(FILE *out, const struct simulation *simulation)
 				(double)took / (double)simulation->alone[workload]);
 		fputc('\n', out);
 	}
+	if (simulation->alone_end != FABRIC_DONE)
+		fprintf(out, "times alone are missing: %s\n", report_end_text(simulation, simulation->alone_end));
+}
+
+/* Of operations the job's own part says which never ended. */
+static void put_open(FILE *out, const struct simulation *simulation)
+{
+	const uint64_t open = simulation->result.operations - simulation->result.flows_done;
+	const char *what = report_unit(simulation);
+
+	if (open == 1 && !simulation->has_graph)
+		fprintf(out, "1 %s is open\n", what);
+	else if (open && !simulation->has_graph)
+		fprintf(out, "%" PRIu64 " %ss are open\n", open, what);
+}
+
+static void put_failed(FILE *out, const struct simulation *simulation)
+{
+	const struct fabric_result *result = &simulation->result;
+
+	if (!result->flows_failed)
+		return;
+	if (simulation->has_graph)
+		fprintf(out, "%" PRIu64 " message%s FAILED\n", result->flows_failed,
+			result->flows_failed == 1 ? "" : "s");
+	else
+		fprintf(out, "%" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed,
+			result->flows_done, report_unit(simulation));
+	put_failures(out, simulation);
 }
 
 static void put_end(FILE *out, const struct simulation *simulation)
 {
 	const struct fabric_result *result = &simulation->result;
+	const enum fabric_end end = report_end(simulation);
 	char ended[32], last[32];
-	uint64_t open = result->operations - result->flows_done;
-	const char *what = simulation->job_count ? "message" : "flow";
+	const char *what = report_unit(simulation);
 
-	fprintf(out, "\nended: %s", fabric_end_text(result->end));
-	if (result->end != FABRIC_DONE)
+	fprintf(out, "\nended: %s", report_end_text(simulation, end));
+	if (end == FABRIC_NUMBERS)
+		fprintf(out, ": endpoint %" PRIu32 "; open fewer messages at a time, or use more NICs",
+			result->out_of_numbers);
+	if (end != FABRIC_DONE)
 		fprintf(out, ", at %s", value_time_text(result->ended_at, ended, sizeof(ended)));
 	if (result->flows_done)
 		fprintf(out, "; the last %s at %s\n", what, value_time_text(result->last_flow, last, sizeof(last)));
@@ -165,13 +254,8 @@ static void put_end(FILE *out, const struct simulation *simulation)
 	put_job(out, simulation);
 	put_jobs(out, simulation);
 	put_cycle(out, simulation);
-	if (open)
-		fprintf(out, "%" PRIu64 " %ss are open\n", open, what);
-	if (result->flows_failed) {
-		fprintf(out, "%" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed,
-			result->flows_done, what);
-		put_failures(out, simulation);
-	}
+	put_open(out, simulation);
+	put_failed(out, simulation);
 }
 
 static void put_row(FILE *out, const struct summary_flows *flows)
@@ -200,7 +284,8 @@ static void put_links(FILE *out, const struct simulation *simulation, const stru
 {
 	char name[64], bytes[32], queued[32], mean[32];
 
-	fprintf(out, "\nbusiest links\n");
+	if (summary->link_count)
+		fprintf(out, "\nbusiest links\n");
 	for (uint32_t i = 0; i < summary->link_count; i++) {
 		uint32_t link = summary->links[i];
 		const struct fabric_link_counts *counts = &simulation->result.links[link];

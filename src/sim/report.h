@@ -8,6 +8,8 @@
 #include "sim/summary.h"
 
 /* What is run. */
+/* The name and the network: a line that has not ended. */
+void report_network(FILE *out, const struct simulation *simulation);
 void report_head(FILE *out, const struct simulation *simulation);
 void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary);
 /* One object, without a newline; indent: the beginning of its lines; explanation: NULL if none was asked for. */
@@ -16,8 +18,13 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 /* One line per flow: src,dst,bytes,start_ps,fct_ps,ideal_ps,slowdown,error. */
 void report_csv(FILE *out, const struct simulation *simulation);
 
-/* A name for scripts, such as "deadlock"; fabric_end_text is for people. */
+/* How the run ended: of a job from a file whose operations wait for ever, FABRIC_IDLE, though all that began has ended.
+ * A name for scripts, such as "deadlock", and a sentence for people. */
+enum fabric_end report_end(const struct simulation *simulation);
 const char *report_end_name(enum fabric_end end);
+const char *report_end_text(const struct simulation *simulation, enum fabric_end end);
+/* What the run counts: "flow", "message" or "operation". */
+const char *report_unit(const struct simulation *simulation);
 double report_hops_per_cpu_s(const struct fabric_result *result);
 double report_payload_gb_per_cpu_s(const struct fabric_result *result);
 

@@ -9,6 +9,7 @@
 #include "sim/job.h"
 #include "sim/link_name.h"
 #include "sim/report.h"
+#include "sim/step_report.h"
 
 /* The fields of the current object. */
 struct object {
@@ -133,9 +134,10 @@ static void put_jobs(struct object *object, const struct simulation *simulation)
 			continue;
 		fprintf(object->out,
 			"%s\n%s    {\"workload\": %" PRIu32 ", \"kind\": \"%s\", \"first\": %" PRIu32
-			", \"ranks\": %" PRIu32 ", \"jct_ps\": %" PRId64,
-			has_any ? "," : "", object->indent, workload, of->kind, of->first, of->ranks,
-			alone_job_time(simulation, workload));
+			", \"ranks\": %" PRIu32 ", \"groups\": %" PRIu32 ", \"jct_ps\": %" PRId64,
+			has_any ? "," : "", object->indent, workload, of->kind,
+			simulation->collectives[i].groups->rank_at[0], of->ranks,
+			simulation->collectives[i].groups->count, alone_job_time(simulation, workload));
 		if (simulation->alone)
 			fprintf(object->out, ", \"alone_ps\": %" PRId64, simulation->alone[workload]);
 		fputc('}', object->out);
@@ -233,6 +235,18 @@ static void put_counts(struct object *object, const struct fabric_result *result
 	integer(object, "pauses", result->pauses);
 }
 
+static void put_step(struct object *object, const struct simulation *simulation)
+{
+	struct step step;
+
+	if (step_take_times(simulation, &step))
+		return;
+	field(object, "steps");
+	fputc('[', object->out);
+	step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps);
+	fputc(']', object->out);
+}
+
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
 	const struct explanation *explanation, const char *indent, bool with_flows)
 {
@@ -256,8 +270,8 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	integer(&object, "ack_every", simulation->config.ack_every);
 	put_labels(&object, simulation);
 	put_warnings(&object, &simulation->warnings);
-	string(&object, "end", report_end_name(result->end));
-	string(&object, "end_text", fabric_end_text(result->end));
+	string(&object, "end", report_end_name(report_end(simulation)));
+	string(&object, "end_text", report_end_text(simulation, report_end(simulation)));
 	integer(&object, "ended_at_ps", (uint64_t)result->ended_at);
 	if (result->flows_done) {
 		integer(&object, "jct_ps", (uint64_t)result->last_flow);
@@ -281,8 +295,12 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	}
 	if (alone_is_wanted(simulation))
 		put_jobs(&object, simulation);
+	if (simulation->alone)
+		string(&object, "alone_end", report_end_name(simulation->alone_end));
 	if (simulation->has_graph)
 		graph_report_json(out, simulation, indent);
+	if (simulation->step_count && report_end(simulation) == FABRIC_DONE)
+		put_step(&object, simulation);
 	if (with_flows)
 		put_flows(&object, simulation);
 	fprintf(out, "\n%s}", indent);

@@ -372,6 +372,36 @@ static int find_variant(const struct document *document, const char **name, stru
 		vb_utf8_fitting(*name, 60), *name, there);
 }
 
+/* The value of this key that counts, of the chosen variant if that has it; NULL: there is none. */
+static const struct document_entry *entry_that_counts(
+	const struct document *document, const char *variant, const char *path)
+{
+	const struct document_entry *found = NULL;
+
+	for (enum layer layer = 0; layer <= LAYER_COMMAND_LINE; layer++)
+		for (unsigned i = 0; i < document->count; i++) {
+			const char *its = path_in(&document->entries[i], layer, variant);
+			if (its && strcmp(its, path) == 0)
+				found = &document->entries[i];
+		}
+	return found;
+}
+
+/* A file of a network may say how fast its GPUs are: then this is known when it is read. */
+static int check_gpus(const struct filling *filling, const char *variant)
+{
+	const struct hosts *hosts = &filling->scenario->hosts;
+	const struct document_entry *entry = entry_that_counts(filling->document, variant, "hosts.gpus");
+
+	if (!hosts->gpus || hosts->scale_up || *filling->scenario->topology_file)
+		return 0;
+	return document_refuse(filling->error, entry ? entry->value_at : (struct document_mark){ 0 },
+		"%s: %u GPUs of a host need the rate of their ports to each other: set hosts.scale-up, as 3600G, or "
+		"name "
+		"the GPU, as hosts.gpu H100 (verbena sim --gpus lists them)",
+		entry ? entry->path : "hosts.gpus", hosts->gpus);
+}
+
 int scenario_fill(
 	struct scenario *scenario, const struct document *document, const char *directory, struct document_error *error)
 {
@@ -388,6 +418,8 @@ int scenario_fill(
 	if (!rc)
 		rc = refuse_unnumbered_settings(&filling);
 	memcpy(scenario->varied, varied, sizeof(varied));
+	if (!rc)
+		rc = check_gpus(&filling, variant);
 	if (!rc && !*scenario->topology.kind && !*scenario->topology_file)
 		return document_refuse(
 			error, (struct document_mark){ 0 }, "network.topology or network.file is missing");
@@ -426,4 +458,9 @@ int scenario_read_file(struct document *document, const char *path, struct docum
 	free(text);
 	fclose(file);
 	return rc;
+}
+
+bool scenario_has_step(const struct scenario *scenario, uint32_t workload)
+{
+	return strcmp(scenario->workloads[workload].workload.kind, "step") == 0;
 }

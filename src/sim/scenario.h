@@ -11,8 +11,11 @@
 #include "fabric/fabric.h"
 #include "net/network.h"
 #include "net/topologies.h"
+#include "net/dimensions.h"
 #include "net/hosts.h"
+#include "net/job_file.h"
 #include "net/workloads.h"
+#include "steps/plan.h"
 #include "sim/document.h"
 #include "sim/value.h"
 
@@ -23,12 +26,21 @@ struct scenario_fault {
 	struct network_fault fault;
 };
 
+/* A step of training, as the scenario gives it: step.h completes the plan. */
+struct scenario_step {
+	char model[32], gpu[16];
+	struct step_plan plan; /* all but the model, and the GPU's speed */
+	/* The model's shape; 0: the named model's. */
+	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, experts, top_k;
+	uint32_t steps; /* of the training; 0: it is not told */
+	enum { MEMORY_CHECKED, MEMORY_UNCHECKED } memory;
+};
+
 struct scenario_workload {
 	char file[PATH_MAX]; /* takes the place of a kind */
 	struct workload workload;
+	struct scenario_step step; /* of the kind "step" */
 };
-
-enum scenario_placement { PLACEMENT_PACKED, PLACEMENT_SPREAD };
 
 struct scenario {
 	char name[128];
@@ -57,11 +69,17 @@ struct scenario {
 	/* workload */
 	struct scenario_workload workloads[SCENARIO_WORKLOADS];
 	uint32_t workload_count;
+	/* job */
+	enum job_streams job_streams;
+	bool job_heeds_priorities;
 	/* run */
+	enum { MODE_PACKETS, MODE_FORMULA } mode;
 	uint64_t seed;
 	uint32_t threads;
-	struct hosts hosts; /* nics 0: as many as GPUs; places: filled in from the network */
-	uint8_t placement;  /* enum scenario_placement */
+	const struct gpu *gpu; /* hosts.gpu; NULL: none is named */
+	struct hosts hosts;    /* nics 0: as many as GPUs; gpu_of: filled in from the network */
+	char placement[32768]; /* "packed", "spread", an order of dimensions, or a list of GPUs (placement.h) */
+	struct dimensions dimensions;
 	vb_time limit, stall;
 	bool tells_queues;
 	/* capture */
@@ -112,6 +130,8 @@ int scenario_fill(struct scenario *scenario, const struct document *document, co
 /* Like document_set, for a key of the command line. "workload.bytes" is "workload.0.bytes"; if there are several
  * workloads in the end, scenario_fill refuses it. */
 int scenario_set(struct document *document, const char *path, const char *value);
+
+bool scenario_has_step(const struct scenario *scenario, uint32_t workload);
 
 /* From a file, or from bytes. -EINVAL and the error, -errno of the file. */
 int scenario_read_file(struct document *document, const char *path, struct document_error *error);

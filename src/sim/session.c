@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sim/variants.h"
+#include "sim/report.h"
 #include "sim/traffic.h"
+#include "sim/variants.h"
 
 #define LONG_S 60.0 /* runs that take longer are announced with their time */
 
@@ -24,6 +25,34 @@ static int fail(const char *file, int error, const char *why)
 {
 	fprintf(stderr, "verbena sim: %s: %s\n", file, error == -EINVAL ? why : strerror(-error));
 	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
+}
+
+/* Where the document has the key that the text begins with, or a key below it; line 0: nowhere. */
+static struct document_mark find_mark(const struct document *document, const char *why)
+{
+	const size_t length = strcspn(why, ":");
+
+	for (unsigned i = 0; i < document->count; i++) {
+		const struct document_entry *entry = &document->entries[i];
+		if (strncmp(entry->path, why, length) != 0)
+			continue;
+		if (!entry->path[length])
+			return entry->value_at;
+		if (entry->path[length] == '.')
+			return entry->key_at;
+	}
+	return (struct document_mark){ 0 };
+}
+
+/* What the scenario says cannot run: FILE:LINE:COLUMN if a key of the file is to blame. */
+static int fail_at_key(const struct session *session, const char *file, int error, const char *why)
+{
+	struct document_error said = { .at = find_mark(&session->document, why) };
+
+	if (error != -EINVAL || !said.at.line)
+		return fail(file, error, why);
+	snprintf(said.text, sizeof(said.text), "%s", why);
+	return refuse(file, &said);
 }
 
 /* All settings except the congestion control, of which the last counts. */
@@ -48,32 +77,40 @@ static int apply_cc(struct document *document, const char *cc)
 static int read_scenario(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count)
 {
-	struct document document = { 0 };
+	struct document *document = &session->document;
 	struct document_error error = { 0 };
 	const char *slash = strrchr(file, '/');
 	char directory[PATH_MAX];
 	const char *cc = NULL;
-	int rc = scenario_read_file(&document, file, &error);
+	int rc = scenario_read_file(document, file, &error);
 
 	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - file) + !(slash - file) : 0, file);
 	if (!rc)
-		rc = apply(&document, options->settings, options->setting_count, &cc);
+		rc = apply(document, options->settings, options->setting_count, &cc);
 	if (!rc)
-		rc = apply(&document, settings, count, &cc);
+		rc = apply(document, settings, count, &cc);
 	if (!rc)
-		rc = apply_cc(&document, cc);
+		rc = apply_cc(document, cc);
 	if (!rc)
-		rc = scenario_fill(session->scenario, &document, directory, &error);
-	document_free(&document);
+		rc = scenario_fill(session->scenario, document, directory, &error);
 	if (rc == -EINVAL && *error.text)
 		return refuse(file, &error);
 	return rc ? fail(file, rc, "it cannot be read") : SIM_EXIT_OK;
+}
+
+/* As if the scenario had no key of a workload. */
+static void forget_workloads(struct scenario *scenario)
+{
+	for (size_t i = 0; scenario_keys[i].path; i++)
+		if (strncmp(scenario_keys[i].path, "workload.", 9) == 0)
+			scenario->given[i / 64] &= ~((uint64_t)1 << i % 64);
 }
 
 static void put_collective(struct scenario *scenario, const struct sim_collective *collective)
 {
 	struct workload *workload = &scenario->workloads[0].workload;
 
+	forget_workloads(scenario);
 	scenario->workload_count = 1;
 	scenario->workloads[0] = (struct scenario_workload){ .workload.bytes = collective->bytes };
 	snprintf(workload->kind, sizeof(workload->kind), "%s", collective->kind);
@@ -94,16 +131,25 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 		return status;
 	if (options->collective.kind)
 		put_collective(session->scenario, &options->collective);
-	const struct simulation_files files = { options->flows, options->job, options->groups };
+	const struct simulation_files files = { options->flows, options->job, options->groups, options->is_dry };
 	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
 		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
-	return rc ? fail(file, rc, why) : SIM_EXIT_OK;
+	return rc ? fail_at_key(session, file, rc, why) : SIM_EXIT_OK;
+}
+
+void session_warn(const struct session *session)
+{
+	for (unsigned i = 0; i < session->simulation.warnings.count; i++)
+		fprintf(stderr, "verbena sim: warning: %s\n", session->simulation.warnings.texts[i]);
 }
 
 static bool on_progress(void *user, const struct fabric_progress *now)
 {
 	struct session *session = user;
+
+	if (session->simulation.runs_alone != session->progress.runs_alone)
+		progress_begin_alone(&session->progress, session->simulation.runs_alone);
 	return progress_tell(&session->progress, now);
 }
 
@@ -118,17 +164,22 @@ int session_run(struct session *session, const struct sim_options *options)
 	struct fabric_config *config = &session->simulation.config;
 	char why[400] = "", said[300];
 
+	if (session->simulation.step_count && !session->simulation.has_graph)
+		return fail("workload", -EINVAL, "a step of training has no packets to tell of");
 	session->progress = (struct progress){ .every_s = options->progress_s,
 		.is_terminal = options->is_terminal,
-		.are_flows = session->simulation.job_count == 0,
+		.unit = report_unit(&session->simulation),
 		.limit = session->scenario->limit,
 		.packets = (uint64_t)traffic_of(&session->simulation).packets };
-	config->tells_messages = options->csv != NULL;
-	session->simulation.tries_alone = !options->skips_alone;
+	config->tells_messages = options->csv != NULL || options->explains_job;
+	session->simulation.explains_job = options->explains_job;
+	/* A table of runs has no column for it. */
+	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
 	config->on_progress = on_progress;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
-	config->tells_pauses = options->explains_pfc;
+	config->tells_series = options->trace != NULL || options->explains_job;
+	config->tells_pauses = options->explains_pfc || options->explains_job;
 	config->user = session;
 	if (session->simulation.estimate.cpu_s > LONG_S)
 		fprintf(stderr, "verbena sim: %s\n", estimate_text(&session->simulation.estimate, said, sizeof(said)));
@@ -146,11 +197,8 @@ int session_status(const struct session *session)
 {
 	const struct simulation *simulation = &session->simulation;
 	const struct fabric_result *result = &simulation->result;
-	uint32_t unfinished;
 
-	if (result->end != FABRIC_DONE)
-		return SIM_EXIT_NO_END;
-	if (simulation->has_graph && graph_job_unfinished(&simulation->graph_job, &unfinished) != GRAPH_NONE)
+	if (report_end(simulation) != FABRIC_DONE || simulation->alone_end != FABRIC_DONE)
 		return SIM_EXIT_NO_END;
 	if (result->lossless_drops)
 		return SIM_EXIT_LOSSLESS_DROPS;
@@ -162,4 +210,5 @@ void session_close(struct session *session)
 	explanation_free(&session->explanation);
 	simulation_free(&session->simulation);
 	free(session->scenario);
+	document_free(&session->document);
 }

@@ -3,6 +3,7 @@
 #define SIM_SESSION_H
 
 #include "sim/capture.h"
+#include "sim/document.h"
 #include "sim/explain.h"
 #include "sim/progress.h"
 #include "sim/sim.h"
@@ -10,6 +11,7 @@
 #include "sim/summary.h"
 
 struct session {
+	struct document document; /* as read, for the places of its keys */
 	struct scenario *scenario;
 	struct simulation simulation;
 	struct summary summary;
@@ -22,6 +24,7 @@ struct session {
  * the session in every case. */
 int session_open(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count);
+void session_warn(const struct session *session); /* of what was found when it was opened */
 int session_run(struct session *session, const struct sim_options *options);
 int session_status(const struct session *session);
 void session_close(struct session *session);

@@ -2,6 +2,7 @@
 #include "sim/sim.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "net/nccl.h"
@@ -9,9 +10,12 @@
 #include "sim/collective_table.h"
 #include "sim/compare.h"
 #include "sim/graph_report.h"
+#include "sim/graph_trace.h"
 #include "sim/loggops_run.h"
+#include "sim/output.h"
 #include "sim/report.h"
 #include "sim/session.h"
+#include "sim/step_run.h"
 
 void sim_print_gpus(void)
 {
@@ -41,26 +45,49 @@ void sim_print_collectives(void)
 	}
 }
 
+void sim_print_models(void)
+{
+	const struct model *model;
+
+	printf("# workload.*.model: parameters, those that a token meets, tokens of a sequence; where the shape is "
+	       "from\n");
+	for (uint32_t i = 0; (model = model_of(i)); i++)
+		printf("%-16s %13" PRIu64 " %13" PRIu64 " %6" PRIu32 "  %s\n", model->name, model_parameters(model),
+			model_active_parameters(model), model->sequence, model->source);
+}
+
 void sim_print_keys(void)
 {
 	scenario_keys_print(stdout);
 }
 
-static int complain(const char *path, int error)
+/* Files to write, which are opened before the run: it may take long. */
+struct outputs {
+	FILE *csv, *trace; /* NULL: not asked for */
+};
+
+static int open_outputs(struct outputs *outputs, const struct sim_options *options)
 {
-	fprintf(stderr, "verbena sim: %s: %s\n", path, strerror(-error));
-	return SIM_EXIT_BAD_NEWS;
+	int status = output_open(options->csv, &outputs->csv);
+	return status ? status : output_open(options->trace, &outputs->trace);
 }
 
-static int write_csv(FILE *file, const struct sim_options *options, const struct simulation *simulation)
+static int close_outputs(const struct outputs *outputs, const struct sim_options *options)
 {
-	if (simulation->has_graph)
-		graph_report_csv(file, simulation);
-	else
-		report_csv(file, simulation);
-	if (fflush(file) || ferror(file))
-		return complain(options->csv, errno ? -errno : -EIO);
-	return 0;
+	const int csv = output_close(options->csv, outputs->csv), trace = output_close(options->trace, outputs->trace);
+	return csv ? csv : trace;
+}
+
+static void write_outputs(const struct outputs *outputs, const struct session *session)
+{
+	const struct simulation *simulation = &session->simulation;
+
+	if (outputs->csv && simulation->has_graph)
+		graph_report_csv(outputs->csv, simulation);
+	else if (outputs->csv)
+		report_csv(outputs->csv, simulation);
+	if (outputs->trace)
+		graph_trace_put(outputs->trace, simulation, &session->summary);
 }
 
 /* Runs it, with a capture if one is asked for. */
@@ -77,20 +104,9 @@ static int run_captured(struct session *session, const struct sim_options *optio
 		int error = capture_open(options->pcap, &simulation->network, simulation->captured,
 			simulation->captured_count, &session->capture);
 		if (error)
-			return complain(options->pcap, error);
+			return output_complain(options->pcap, error);
 	}
 	return session_run(session, options);
-}
-
-static int write_trace(const struct sim_options *options, const struct simulation *simulation)
-{
-	FILE *file = fopen(options->trace, "we");
-
-	if (!file)
-		return complain(options->trace, -errno);
-	graph_report_trace(file, simulation);
-	const bool is_wrong = ferror(file);
-	return fclose(file) || is_wrong ? complain(options->trace, errno ? -errno : -EIO) : 0;
 }
 
 /* What would be run, and what it would take. */
@@ -103,7 +119,7 @@ static int tell_plan(const struct session *session)
 	return SIM_EXIT_OK;
 }
 
-static int tell(const struct session *session, const struct sim_options *options, FILE *csv)
+static int tell(const struct session *session, const struct sim_options *options)
 {
 	if (options->is_json) {
 		report_json(stdout, &session->simulation, &session->summary,
@@ -113,42 +129,58 @@ static int tell(const struct session *session, const struct sim_options *options
 		report_text(stdout, &session->simulation, &session->summary);
 		if (session->simulation.has_graph &&
 			graph_report_text(stdout, &session->simulation, options->explains_job))
-			return complain(options->job, -ENOMEM);
+			return output_complain("the job", -ENOMEM);
+		if (session->simulation.step_count && step_tell_run(&session->simulation))
+			return output_complain("the step", -ENOMEM);
 		if (options->explains_pfc)
 			explanation_print(stdout, &session->explanation, &session->simulation);
 	}
-	int status = csv ? write_csv(csv, options, &session->simulation) : 0;
-	if (!status && options->trace)
-		status = write_trace(options, &session->simulation);
-	return status ? status : session_status(session);
+	return session_status(session);
+}
+
+/* And writes all that is to be written. */
+static int run_and_tell(struct session *session, const struct sim_options *options)
+{
+	struct outputs outputs = { 0 };
+	int status = open_outputs(&outputs, options);
+
+	if (!status)
+		status = run_captured(session, options);
+	const int error = session->capture ? capture_close(session->capture) : 0;
+	if (!status) {
+		status = tell(session, options);
+		write_outputs(&outputs, session);
+	}
+	const int unwritten = close_outputs(&outputs, options);
+	if (error)
+		status = output_complain(options->pcap, error);
+	return unwritten ? unwritten : status;
+}
+
+/* Of operations, which flows and collectives of a scenario are not. */
+static int check_job_options(const struct session *session, const struct sim_options *options)
+{
+	const struct simulation *simulation = &session->simulation;
+
+	if ((!options->trace && !options->explains_job) || simulation->has_graph || simulation->step_count)
+		return SIM_EXIT_OK;
+	fprintf(stderr, "verbena sim: --trace and --explain job are of --job, or of a step of training\n");
+	return SIM_EXIT_USAGE;
 }
 
 static int run_one(const struct sim_options *options)
 {
 	struct session session;
-	FILE *csv = NULL;
 	int status = session_open(&session, options->arguments[0], options, NULL, 0);
 
-	for (unsigned i = 0; !status && i < session.simulation.warnings.count; i++)
-		fprintf(stderr, "verbena sim: warning: %s\n", session.simulation.warnings.texts[i]);
-
-	if (!status && options->is_dry) {
-		tell_plan(&session);
-		session_close(&session);
-		return SIM_EXIT_OK;
-	}
-	if (!status && options->csv &&
-		!(csv = fopen(options->csv, "we"))) /* opened before the run, which may take long */
-		status = complain(options->csv, -errno);
 	if (!status)
-		status = run_captured(&session, options);
-	int error = session.capture ? capture_close(session.capture) : 0;
+		session_warn(&session);
 	if (!status)
-		status = tell(&session, options, csv);
-	if (error)
-		status = complain(options->pcap, error);
-	if (csv)
-		fclose(csv);
+		status = check_job_options(&session, options);
+	if (!status && session.simulation.step_count && !session.simulation.has_graph)
+		status = step_run_all(&session, options);
+	else if (!status)
+		status = options->is_dry ? tell_plan(&session) : run_and_tell(&session, options);
 	session_close(&session);
 	return status;
 }

@@ -45,8 +45,9 @@ struct sim_options {
 int sim_run(const struct sim_options *options);
 /* All keys, for --keys. */
 void sim_print_keys(void);
-/* For --gpus and --collectives. */
+/* For --gpus, --models and --collectives. */
 void sim_print_gpus(void);
+void sim_print_models(void);
 void sim_print_collectives(void);
 
 #endif

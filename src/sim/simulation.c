@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +16,9 @@
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
 #include "sim/nccl_choice.h"
-
-/* Puts the subject in front of another room's error text. */
-__attribute__((format(printf, 3, 4))) static int prefix(char *why, size_t size, const char *format, ...)
-{
-	char said[320], about[200];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(about, sizeof(about), format, arguments);
-	va_end(arguments);
-	snprintf(said, sizeof(said), "%s", why);
-	snprintf(why, size, "%s: %s", about, said);
-	return -EINVAL;
-}
+#include "sim/ranks.h"
+#include "sim/step.h"
+#include "sim/why_about.h"
 
 static int read_network(struct simulation *simulation, char *why, size_t size)
 {
@@ -52,7 +40,7 @@ static int build_network(struct simulation *simulation, char *why, size_t size)
 		       : topology_build(&scenario->topology, &simulation->network, why, (unsigned)size);
 
 	simulation->network.is_whole_ns = scenario->is_whole_ns;
-	return rc == -EINVAL ? prefix(why, size, "network%s", *file ? ".file" : "") : rc;
+	return rc == -EINVAL ? why_about(why, size, "network%s", *file ? ".file" : "") : rc;
 }
 
 static int set_faults(struct simulation *simulation, char *why, size_t size)
@@ -64,7 +52,7 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 		uint32_t link;
 		rc = link_find(&simulation->network, scenario->faults[i].link, &link, why, size);
 		if (rc)
-			return prefix(why, size, "network.faults.%u.link", i);
+			return why_about(why, size, "network.faults.%u.link", i);
 		const struct network_fault *fault = &scenario->faults[i].fault;
 		if (fault->up_at && fault->up_at <= fault->down_at) {
 			snprintf(why, size,
@@ -81,65 +69,6 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 	return rc;
 }
 
-uint32_t simulation_ranks(const struct simulation *simulation)
-{
-	return hosts_ranks(&simulation->hosts, simulation->network.endpoint_count);
-}
-
-/* Switches that have endpoints; of rails, where a host has an endpoint at several, those of the first. */
-static uint32_t leaves_of(const struct network *network)
-{
-	const uint32_t nics =
-		network->endpoint_count > 1 && network->endpoints[1].machine == network->endpoints[0].machine;
-	network_node last = NETWORK_NONE;
-	uint32_t leaves = 0;
-
-	for (uint32_t i = 0; i < network->endpoint_count; i++) {
-		const network_node to = network->links[network->endpoints[i].link].to;
-		const bool is_first_of_machine =
-			!nics || i == 0 || network->endpoints[i].machine != network->endpoints[i - 1].machine;
-		if (is_first_of_machine && to != last) {
-			leaves++;
-			last = to;
-		}
-	}
-	return leaves;
-}
-
-/* The scenario's keys, before the network's file. */
-static struct hosts merge_hosts(const struct scenario *scenario, const struct hosts *of_file)
-{
-	const bool has_gpu = scenario_is_given(scenario, "hosts.gpu");
-	struct hosts hosts = scenario->hosts;
-
-	if (!of_file->gpus)
-		return hosts;
-	if (!has_gpu && !scenario_is_given(scenario, "hosts.gpus")) {
-		hosts.gpus = of_file->gpus;
-		if (!scenario_is_given(scenario, "hosts.nics"))
-			hosts.nics = of_file->nics;
-	}
-	if (!has_gpu && !scenario_is_given(scenario, "hosts.scale-up"))
-		hosts.scale_up = of_file->scale_up;
-	if (!scenario_is_given(scenario, "hosts.scale-up-delay"))
-		hosts.scale_up_time = of_file->scale_up_time;
-	return hosts;
-}
-
-static int set_hosts(struct simulation *simulation, char *why, size_t size)
-{
-	simulation->hosts = merge_hosts(simulation->scenario, &simulation->hosts);
-	if (!simulation->hosts.nics)
-		simulation->hosts.nics = simulation->hosts.gpus;
-	simulation->hosts.keeps_rails &= simulation->hosts.gpus > 0;
-	simulation->hosts.count =
-		simulation->network.endpoint_count / (simulation->hosts.gpus ? simulation->hosts.nics : 1);
-	simulation->hosts.places =
-		simulation->scenario->placement == PLACEMENT_SPREAD ? leaves_of(&simulation->network) : 0;
-	int rc = hosts_check(&simulation->hosts, simulation->network.endpoint_count, why, (unsigned)size);
-	return rc ? prefix(why, size, "hosts") : 0;
-}
-
 struct workload simulation_workload(const struct simulation *simulation, uint32_t number)
 {
 	const struct network *network = &simulation->network;
@@ -152,11 +81,12 @@ struct workload simulation_workload(const struct simulation *simulation, uint32_
 	return workload;
 }
 
-static int add_ring(struct simulation *simulation, const struct collective *ring)
+static int add_part(struct simulation *simulation, uint32_t workload, const struct collective *part)
 {
 	struct collective_job *added = &simulation->collectives[simulation->job_count];
-	int rc = collective_job_open(added, ring);
+	int rc = collective_job_open(added, part, &simulation->groups[workload]);
 
+	simulation->workload_of[simulation->job_count] = workload;
 	if (!rc)
 		simulation->jobs[simulation->job_count++] = &added->job;
 	return rc;
@@ -165,43 +95,40 @@ static int add_ring(struct simulation *simulation, const struct collective *ring
 static int add_collective(
 	struct simulation *simulation, uint32_t workload, const struct collective *given, char *why, size_t size)
 {
-	const uint32_t ranks = simulation_ranks(simulation), nics = simulation->hosts.nics;
 	struct collective of = *given;
+	int rc = ranks_group(simulation, workload, of.ranks, why, size);
 
-	if (of.first > ranks || of.ranks > ranks - of.first || of.ranks < 2) {
-		snprintf(why, size,
-			"a collective of %" PRIu32 " ranks from rank %" PRIu32 " on, in a network of %" PRIu32,
-			of.ranks, of.first, ranks);
-		return -EINVAL;
-	}
-	of.gpus = simulation->hosts.gpus;
+	of.ranks = simulation->groups[workload].size;
+	of.gpus = simulation->groups[workload].gpus;
 	of.reduces = simulation->hosts.reduces;
 	of.kind = collective_kind_name(given->kind); /* it outlives this function, as the algorithm's does */
-	int rc = nccl_choice_apply(simulation, &of, why, (unsigned)size);
+	if (!rc)
+		rc = nccl_choice_apply(simulation, workload, &of, why, (unsigned)size);
 	if (!rc)
 		rc = collective_check(&of, why, (unsigned)size);
 	if (rc)
 		return rc;
 	of.algorithm = collective_find(&of)->name;
 	simulation->given = of;
-	for (uint32_t i = 0; !rc && i < collective_rings(&of, nics); i++) {
-		const struct collective ring = collective_ring(&of, nics, i);
-		simulation->workload_of[simulation->job_count] = workload;
-		rc = add_ring(simulation, &ring);
+	for (uint32_t i = 0; !rc && i < collective_parts(&of, &simulation->hosts); i++) {
+		const struct collective part = collective_part_of(&of, &simulation->hosts, i);
+		rc = add_part(simulation, workload, &part);
 	}
 	return rc;
 }
 
-/* Each workload may be as many rings as a host has NICs. */
+/* Each workload may be as many parts as a host's NICs have ports. */
 static int make_room_for_jobs(struct simulation *simulation)
 {
-	const uint32_t rings = simulation->hosts.gpus > 1 ? simulation->hosts.nics : 1;
-	const size_t most = (size_t)simulation->scenario->workload_count * rings + 1;
+	const uint32_t parts = (simulation->hosts.gpus ? simulation->hosts.nics : 1) * simulation->hosts.ports;
+	const size_t most = (size_t)simulation->scenario->workload_count * parts + 1;
 
+	simulation->groups = calloc(simulation->scenario->workload_count + 1, sizeof(*simulation->groups));
 	simulation->collectives = calloc(most, sizeof(*simulation->collectives));
 	simulation->jobs = calloc(most, sizeof(struct job *));
 	simulation->workload_of = calloc(most, sizeof(*simulation->workload_of));
-	return simulation->collectives && simulation->jobs && simulation->workload_of ? 0 : -ENOMEM;
+	return simulation->groups && simulation->collectives && simulation->jobs && simulation->workload_of ? 0
+													    : -ENOMEM;
 }
 
 static int add_workloads(struct simulation *simulation, char *why, size_t size)
@@ -214,7 +141,9 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 		const struct scenario_workload *given = &scenario->workloads[i];
 		struct workload workload = simulation_workload(simulation, i);
 		struct collective collective;
-		if (*given->file)
+		if (scenario_has_step(scenario, i))
+			simulation->step_count++;
+		else if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
 		else if (workload_collective(&workload, simulation_ranks(simulation), &collective))
 			rc = add_collective(simulation, i, &collective, why, size);
@@ -226,7 +155,7 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 			rc = -EINVAL;
 		}
 		if (rc == -EINVAL)
-			return prefix(why, size, "workload.%u", i);
+			return why_about(why, size, "workload.%u", i);
 	}
 	return rc;
 }
@@ -247,10 +176,30 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 	return estimate_check(simulation, &estimate, memory_limit(""), why, size);
 }
 
+static int open_graph(struct simulation *simulation)
+{
+	int rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph, &simulation->hosts);
+
+	if (rc)
+		return rc;
+	simulation->has_graph = true;
+	free(simulation->jobs);
+	free(simulation->collectives); /* there are none */
+	simulation->collectives = NULL;
+	simulation->jobs = calloc(1, sizeof(struct job *));
+	if (!simulation->jobs)
+		return -ENOMEM;
+	simulation->jobs[simulation->job_count++] = &simulation->graph_job.job;
+	return 0;
+}
+
 static int read_job(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
 	const uint32_t ranks = simulation_ranks(simulation);
-	const struct job_file_options options = { .gpus = ranks, .groups = files->groups };
+	const struct job_file_options options = { .gpus = ranks,
+		.streams = simulation->scenario->job_streams,
+		.heeds_priorities = simulation->scenario->job_heeds_priorities,
+		.groups = files->groups };
 	int rc = job_file_read(&simulation->job_file, files->job, &options, why, (unsigned)size);
 
 	if (!rc && simulation->job_file.graph.ranks > ranks) {
@@ -263,15 +212,18 @@ static int read_job(struct simulation *simulation, const struct simulation_files
 	if (simulation->job_file.graph.ranks < ranks)
 		job_file_note(&simulation->job_file, "%" PRIu32 " ranks take the first of the network's %" PRIu32,
 			simulation->job_file.graph.ranks, ranks);
-	rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph);
-	if (rc)
-		return rc;
-	simulation->has_graph = true;
-	simulation->jobs = calloc(1, sizeof(struct job *));
-	if (!simulation->jobs)
-		return -ENOMEM;
-	simulation->jobs[simulation->job_count++] = &simulation->graph_job.job;
-	return 0;
+	return open_graph(simulation);
+}
+
+/* A scenario has one, or several that do not run by packets. */
+static int add_step(struct simulation *simulation, char *why, size_t size)
+{
+	if (simulation->step_count > 1) {
+		snprintf(why, size, "workload: by packets one step runs at a time; run.mode: formula takes several");
+		return -EINVAL;
+	}
+	int rc = step_make_graph(simulation, 0, why, size);
+	return rc == -EINVAL ? why_about(why, size, "workload.0") : rc ? rc : open_graph(simulation);
 }
 
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
@@ -291,7 +243,13 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 	int rc = check_flow_memory(simulation, why, size);
 	if (!rc)
 		rc = add_workloads(simulation, why, size);
-	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0) {
+	if (!rc && simulation->step_count && simulation->step_count < simulation->scenario->workload_count) {
+		snprintf(why, size, "workload: nothing else runs beside steps of training");
+		rc = -EINVAL;
+	}
+	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
+		return add_step(simulation, why, size);
+	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {
 		snprintf(why, size, "nothing is sent: the scenario needs a workload, or --flows, or --job");
 		rc = -EINVAL;
 	}
@@ -316,17 +274,17 @@ static int check_classes(const struct simulation *simulation, char *why, size_t 
 			count = simulation->network.profiles[i].class_count;
 	if (scenario->ack_class >= count) {
 		refuse_class(scenario->ack_class, count, why, size);
-		return prefix(why, size, "transport.ack-class");
+		return why_about(why, size, "transport.ack-class");
 	}
 	for (uint32_t i = 0; i < scenario->workload_count; i++)
 		if (scenario->workloads[i].workload.traffic_class >= count) {
 			refuse_class(scenario->workloads[i].workload.traffic_class, count, why, size);
-			return prefix(why, size, "workload.%u.class", i);
+			return why_about(why, size, "workload.%u.class", i);
 		}
 	for (uint32_t i = 0; i < simulation->flows.count; i++)
 		if (simulation->flows.flows[i].traffic_class >= count) {
 			refuse_class(simulation->flows.flows[i].traffic_class, count, why, size);
-			return prefix(why, size, "flow %u of the list", i);
+			return why_about(why, size, "flow %u of the list", i);
 		}
 	return 0;
 }
@@ -344,7 +302,7 @@ static int find_captured(struct simulation *simulation, char *why, size_t size)
 		name += strspn(name, " ");
 		if (*name && link_find(&simulation->network, name, &simulation->captured[simulation->captured_count],
 				     why, size))
-			return prefix(why, size, "capture.links");
+			return why_about(why, size, "capture.links");
 		simulation->captured_count += *name != 0;
 	}
 	return 0;
@@ -457,7 +415,7 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	if (!rc)
 		rc = set_faults(simulation, why, size);
 	if (!rc)
-		rc = set_hosts(simulation, why, size);
+		rc = ranks_place(simulation, why, size);
 	if (!rc)
 		rc = make_flows(simulation, files, why, size);
 	if (!rc)
@@ -497,10 +455,14 @@ void simulation_free(struct simulation *simulation)
 	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
 		collective_job_close(&simulation->collectives[i]);
 	job_file_free(&simulation->job_file);
+	for (uint32_t i = 0; simulation->groups && i < simulation->scenario->workload_count; i++)
+		rank_groups_close(&simulation->groups[i]);
+	free(simulation->groups);
 	free(simulation->collectives);
 	free(simulation->jobs);
 	free(simulation->workload_of);
 	free(simulation->alone);
+	free(simulation->gpu_of);
 	flow_list_free(&simulation->flows);
 	network_free(&simulation->network);
 	free(simulation->captured);

@@ -20,17 +20,25 @@ struct simulation {
 	struct network network;
 	struct flow_list flows;
 	struct hosts hosts;
-	const char *network_note; /* what of the network's file is not modelled; NULL: nothing */
-	struct job_file job_file; /* if has_graph */
+	uint32_t *gpu_of;             /* of hosts; NULL: ranks are packed */
+	struct dimensions dimensions; /* the scenario's, with all sizes; count 0: there are none */
+	const char *network_note;     /* what of the network's file is not modelled; NULL: nothing */
+	struct job_file job_file;     /* if has_graph */
 	struct graph_job graph_job;
 	bool has_graph;
 	struct collective given;            /* of the last workload that is a collective; ranks 0: there is none */
-	struct collective_job *collectives; /* by job: a collective may be several rings */
+	struct rank_groups *groups;         /* by workload; of those that are no collective, empty */
+	struct collective_job *collectives; /* by job: a collective may be several parts */
 	struct job **jobs;
 	uint32_t *workload_of; /* by job */
 	bool tries_alone;      /* the caller's */
+	bool explains_job;     /* the caller's, with config.tells_messages and tells_series: transfers have causes */
 	vb_time *alone;        /* by workload: how long it takes without the others; NULL: it was not tried */
+	uint32_t runs_alone;   /* that have begun */
+	enum fabric_end alone_end; /* of the first of them that did not come to its end; FABRIC_DONE: all did */
 	uint32_t job_count;
+	uint32_t step_count; /* workloads that are steps of training (step.h), and nothing else is; by packets they are
+				a graph */
 	uint32_t *captured;
 	uint32_t captured_count;
 	struct vb_cc_config cc;
@@ -50,7 +58,8 @@ struct simulation {
 /* Files that replace the scenario's workloads; each may be NULL. */
 struct simulation_files {
 	const char *flows, *job;
-	const char *groups; /* of the job's ranks */
+	const char *groups;  /* of the job's ranks */
+	bool are_for_a_plan; /* nothing will run: steps of training are not made into operations */
 };
 
 /* Prepares network, flows and transport. files: NULL is none. -EINVAL and why,

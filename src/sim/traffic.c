@@ -14,15 +14,9 @@ static void count(struct traffic *traffic, uint64_t bytes, double times, const s
 	traffic->acks += (double)((packets + every - 1) / every) * times;
 }
 
-static uint32_t sends_of(const struct collective_job *job, uint32_t rank)
+static uint32_t ranks_of(const struct collective_job *job)
 {
-	return collective_sends(&job->of, job->algorithm, collective_place_of(&job->of, job->of.first + rank));
-}
-
-static struct collective_step message_of(const struct collective_job *job, uint32_t rank, uint32_t number)
-{
-	return collective_message(
-		&job->of, job->algorithm, collective_place_of(&job->of, job->of.first + rank), number);
+	return job->groups->count * job->groups->size;
 }
 
 static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t other)
@@ -31,62 +25,91 @@ static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t
 	return hosts_host_of(hosts, rank) != hosts_host_of(hosts, other);
 }
 
-/* Ranks of a tree differ. */
+/* So many messages like this one. Those that stay in their host are no packets. */
+static void count_step(struct traffic *traffic, const struct simulation *simulation, uint32_t rank,
+	struct collective_step is, double times)
+{
+	traffic->messages += times;
+	traffic->bytes += (double)is.bytes * times;
+	if (crosses(simulation, rank, is.to))
+		count(traffic, is.bytes, times, &simulation->config);
+}
+
+/* By steps all hosts send what the first does, but for a byte. */
+static void count_steps(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
+{
+	const uint32_t gpus = simulation->hosts.gpus ? simulation->hosts.gpus : 1;
+	const uint32_t alike = gpus < ranks_of(job) ? gpus : ranks_of(job);
+	const double times = (double)ranks_of(job) / alike;
+
+	for (uint32_t k = 0; k < alike; k++)
+		for (uint32_t i = 0, rank = job->groups->rank_at[k]; i < collective_job_sends(job, rank); i++)
+			count_step(traffic, simulation, rank, collective_job_message(job, rank, i), times);
+}
+
+/* All pieces of what a rank sends to another by an edge. Copies of a piece stay in a host, as those to the first do. */
+static void count_edge(struct traffic *traffic, const struct simulation *simulation, uint32_t rank, uint32_t to,
+	uint64_t bytes, uint32_t copies)
+{
+	const uint32_t last = collective_pieces(bytes) - 1;
+
+	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, 0) },
+		(double)last * copies);
+	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, last) }, copies);
+}
+
+/* By edges each rank sends something else: a chain's end nothing, an inner rank of a tree more than a leaf. */
 static void count_edges(struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
 {
 	struct collective_edge edges[COLLECTIVE_EDGES];
 
-	for (uint32_t place = 0; place < job->of.ranks; place++)
-		for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
-			const uint32_t pieces = collective_pieces(edges[i].bytes);
-			const uint32_t copies = collective_copies(&job->of, &edges[i]);
-			traffic->messages += (double)pieces * copies;
-			traffic->bytes += (double)edges[i].bytes * copies;
-			if (crosses(simulation, collective_rank_at(&job->of, place),
-				    collective_rank_at(&job->of, edges[i].to)))
-				count(traffic, (edges[i].bytes + pieces - 1) / pieces, pieces, &simulation->config);
-		}
-	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
+	for (uint32_t first = 0; first < ranks_of(job); first += job->of.ranks)
+		for (uint32_t place = 0; place < job->of.ranks; place++)
+			for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
+				const uint32_t *rank_at = job->groups->rank_at + first;
+				count_edge(traffic, simulation, rank_at[collective_rank_at(&job->of, place)],
+					rank_at[collective_rank_at(&job->of, edges[i].to)], edges[i].bytes,
+					collective_copies(&job->of, &edges[i]));
+			}
 }
 
-/* All hosts send what the first does, but for a byte. What stays in a host is no packet. */
 static void count_collective(
 	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
 {
-	const uint32_t gpus = simulation->hosts.gpus ? simulation->hosts.gpus : 1;
-	const uint32_t alike = gpus < job->of.ranks ? gpus : job->of.ranks;
-
-	for (uint32_t rank = 0; rank < alike; rank++)
-		for (uint32_t i = 0; i < sends_of(job, rank); i++) {
-			const struct collective_step is = message_of(job, rank, i);
-			const double times = (double)job->of.ranks / alike;
-			traffic->messages += times;
-			traffic->bytes += (double)is.bytes * times;
-			if (crosses(simulation, job->of.first + rank, collective_rank_at(&job->of, is.to)))
-				count(traffic, is.bytes, times, &simulation->config);
-		}
+	if (job->algorithm->edges)
+		count_edges(traffic, simulation, job);
+	else
+		count_steps(traffic, simulation, job);
 	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
 }
 
 /* Messages of a collective are counted as if all were of the mean size. */
+static void count_operation(struct traffic *traffic, const struct simulation *simulation, uint32_t number)
+{
+	const struct graph *graph = &simulation->job_file.graph;
+	const struct graph_operation *its = &graph->operations[number];
+	const double times = (double)graph_job_sends(&simulation->graph_job, number);
+	double bytes = (double)its->bytes;
+
+	if (times == 0)
+		return;
+	if (its->kind == GRAPH_COLLECTIVE) {
+		const struct collective of = graph_collective_of(graph, number);
+		bytes = collective_law(&of).bytes;
+	}
+	traffic->messages += times;
+	traffic->bytes += bytes;
+	count(traffic, (uint64_t)(bytes / times), graph_job_leaving(&simulation->graph_job, number),
+		&simulation->config);
+}
+
 static void count_graph(struct traffic *traffic, const struct simulation *simulation)
 {
 	const struct graph *graph = &simulation->job_file.graph;
 
 	for (uint32_t i = 0; i < graph->count; i++) {
-		const struct graph_operation *its = &graph->operations[i];
-		double times = its->kind == GRAPH_SEND, bytes = (double)its->bytes;
-		if (its->kind == GRAPH_COLLECTIVE && graph->groups[its->group].count > 1) {
-			const struct collective of = graph_collective_of(graph, i);
-			times = collective_sends(
-				&of, collective_find(&of), graph_member(&graph->groups[its->group], its->rank));
-			bytes = times > 0 ? collective_law(&of).bytes / times : 0;
-		}
-		traffic->messages += times;
-		traffic->bytes += times * bytes;
-		if (times > 0 && simulation_ranks(simulation) > simulation->hosts.gpus)
-			count(traffic, (uint64_t)bytes, times, &simulation->config);
-		traffic->classes |= (uint8_t)(1u << its->traffic_class);
+		count_operation(traffic, simulation, i);
+		traffic->classes |= (uint8_t)(1u << graph->operations[i].traffic_class);
 	}
 }
 
@@ -111,7 +134,8 @@ struct traffic traffic_of(const struct simulation *simulation)
 
 static uint32_t steps_seen(const struct collective_job *job)
 {
-	const uint32_t sends = sends_of(job, job->of.ranks / 2); /* that of a chain's end sends nothing, perhaps */
+	/* That of a chain's end sends nothing, perhaps. */
+	const uint32_t sends = collective_job_sends(job, job->groups->rank_at[job->of.ranks / 2]);
 	return sends == 0 ? 1 : sends < STEPS_SEEN ? sends : STEPS_SEEN;
 }
 
@@ -122,20 +146,20 @@ uint64_t traffic_flows(const struct simulation *simulation)
 	if (simulation->has_graph)
 		flows += simulation->job_file.graph.ranks;
 	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
-		flows += (uint64_t)simulation->collectives[i].of.ranks * steps_seen(&simulation->collectives[i]);
+		flows += (uint64_t)ranks_of(&simulation->collectives[i]) * steps_seen(&simulation->collectives[i]);
 	return flows;
 }
 
 /* From a rank to another; to the next host's if that one is in its own, since some GPU of this host sends to it. */
-static struct flow flow_between(const struct simulation *simulation, uint32_t rank, uint32_t to)
+static struct flow flow_between(const struct simulation *simulation, uint32_t rank, uint32_t to, uint32_t part)
 {
 	const struct hosts *hosts = &simulation->hosts;
 
 	if (!crosses(simulation, rank, to))
 		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
-	return (struct flow){
-		.src = hosts_sends_by(hosts, rank, to, 0), .dst = hosts_endpoint_of(hosts, to, 0), .bytes = 1
-	};
+	return (struct flow){ .src = hosts_sends_by(hosts, rank, to, part),
+		.dst = hosts_receives_by(hosts, rank, to, part),
+		.bytes = 1 };
 }
 
 /* From a rank to the one of another host that it first sends to. */
@@ -147,7 +171,7 @@ static struct flow flow_of_graph(const struct simulation *simulation, uint32_t r
 	for (uint32_t i = graph->first[rank]; i < graph->first[rank + 1] && !crosses(simulation, rank, to); i++)
 		if (graph->operations[i].kind == GRAPH_SEND)
 			to = graph->operations[i].peer;
-	return flow_between(simulation, rank, to);
+	return flow_between(simulation, rank, to, 0);
 }
 
 struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
@@ -159,15 +183,16 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	number -= simulation->flows.count;
 	if (simulation->has_graph)
 		return flow_of_graph(simulation, (uint32_t)number);
-	for (; number >= (uint64_t)job->of.ranks * steps_seen(job); job++)
-		number -= (uint64_t)job->of.ranks * steps_seen(job);
+	for (; number >= (uint64_t)ranks_of(job) * steps_seen(job); job++)
+		number -= (uint64_t)ranks_of(job) * steps_seen(job);
 	assert(job < simulation->collectives + simulation->job_count);
-	const uint32_t rank = (uint32_t)(number / steps_seen(job));
-	const uint32_t sends = sends_of(job, rank);
+	const uint32_t at = (uint32_t)(number / steps_seen(job)), rank = job->groups->rank_at[at];
+	const uint32_t sends = collective_job_sends(job, rank);
 	/* The end of a chain sends nothing: the way to the next rank stands for it. */
-	const struct collective_step step = sends ? message_of(job, rank, (uint32_t)(number % steps_seen(job)) % sends)
-						  : (struct collective_step){ (rank + 1) % job->of.ranks, 1 };
-	struct flow flow = flow_between(simulation, job->of.first + rank, collective_rank_at(&job->of, step.to));
+	const struct collective_step step =
+		sends ? collective_job_message(job, rank, (uint32_t)(number % steps_seen(job)) % sends)
+		      : (struct collective_step){ job->groups->rank_at[(at + 1) % ranks_of(job)], 1 };
+	struct flow flow = flow_between(simulation, rank, step.to, job->of.part);
 	flow.bytes = step.bytes;
 	flow.start = job->of.start;
 	flow.traffic_class = job->of.traffic_class;

@@ -127,6 +127,6 @@ const char *value_rate_text(uint64_t bits_per_second, char *text, size_t size)
 
 const char *value_count_text(double count, char *text, size_t size)
 {
-	static const char *const units[] = { "", "k", "M", "G", "T" };
-	return scaled_text(count, units, 5, text, size);
+	static const char *const units[] = { "", "k", "M", "G", "T", "P", "E", "Z", "Y" };
+	return scaled_text(count, units, sizeof(units) / sizeof(units[0]), text, size);
 }

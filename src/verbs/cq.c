@@ -168,6 +168,7 @@ int vb_cq_ops_req_notify(struct ibv_cq *ibv, int solicited_only)
 {
 	if (vb_refuses_forked(ibv->context))
 		return VB_FORKED_ERRNO;
-	vb_cq_request_notify(vb_cq_of(ibv)->cq, solicited_only != 0);
+	if (vb_cq_request_notify(vb_cq_of(ibv)->cq, solicited_only != 0))
+		vb_cq_notify(vb_cq_of(ibv));
 	return 0;
 }

@@ -115,7 +115,7 @@ VB_EXPORT bool vb_signal_ends_wait(void)
 /* ---- Completion events ------------------------------------------------------------------------------------------- */
 
 /* If the program arms a CQ again before it fetches the event, several are due; so `notices` is a count. */
-static void completion_notify(struct cq_object *cq)
+void vb_cq_notify(struct cq_object *cq)
 {
 	if (!cq->ibv.channel)
 		return;
@@ -341,7 +341,7 @@ void vb_sink_on_event(const struct vb_event *event)
 {
 	switch (event->kind) {
 	case VB_EVENT_COMPLETION:
-		completion_notify(vb_cq_user(event->cq));
+		vb_cq_notify(vb_cq_user(event->cq));
 		break;
 	case VB_EVENT_CQ_ERR: {
 		struct cq_object *cq = vb_cq_user(event->cq);

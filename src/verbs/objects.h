@@ -525,6 +525,7 @@ void vb_async_event_queue(struct context_object *context, enum ibv_event_type ty
 /* Discard the events of an object that wait, then wait until all delivered ones are acknowledged. The engine's object
  * is gone, so no new event comes. */
 void vb_cq_events_finish(struct cq_object *cq);
+void vb_cq_notify(struct cq_object *cq); /* an event for its channel, if it has one */
 void vb_qp_events_finish(struct qp_object *qp);
 void vb_srq_events_finish(struct srq_object *srq);
 void vb_wq_events_finish(struct wq_object *wq);

@@ -11,6 +11,10 @@ import sys
 import tempfile
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests/portability"))
+
+from tree import files_of
+
 TOOLS = ("gitlab-ci-local", "rsync", "git", "bash", "ibv_rc_pingpong")
 JOB = """include: [{{ local: verbena.yml }}]
 variables: {{ RDMA_SOURCE: "file://{source}" }}
@@ -32,12 +36,9 @@ def commit(folder, tag):
 def make_source(folder, version):
     """This tree as it is, as a repository with the version's tag."""
     folder.mkdir()
-    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=TREE, check=True,
-                           stdout=subprocess.PIPE).stdout.decode().split("\0")
-    for name in filter(None, names):
-        if (TREE / name).exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(TREE / name, folder / name, follow_symlinks=False)
+    for name in files_of(TREE):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(TREE / name, folder / name, follow_symlinks=False)
     commit(folder, version)
 
 

@@ -1,5 +1,5 @@
-"""Live tests: libfabric's verbs provider, unmodified: fi_info and fi_pingpong over connections, over reliable datagrams
-on them, and over datagrams. A provider that is named is not left for TCP; the summaries say so all the same."""
+"""Live tests: libfabric's verbs provider, unmodified: fi_info and fi_pingpong over connections, over datagrams, and over
+reliable datagrams on either. A provider that is named is not left for TCP; the summaries say so all the same."""
 
 import re
 import shutil
@@ -12,9 +12,9 @@ from live import BOTH, MEMORY, live_test
 from live_ucx import run_mpi
 from process import Failure, Process
 
-# provider, endpoint, sizes in its table: datagrams end at the path's MTU
-ENDPOINTS = {"msg": ("verbs", "64 256 1k 4k 64k 1m"), "rdm": ("verbs;ofi_rxm", "64 256 1k 4k 64k 1m"),
-             "dgram": ("verbs", "64 256 1k")}
+# layer: provider, endpoint, sizes in its table: datagrams end at the path's MTU
+LAYERS = {"msg": ("verbs", "msg", "64 256 1k 4k 64k 1m"), "rxm": ("verbs;ofi_rxm", "rdm", "64 256 1k 4k 64k 1m"),
+          "dgram": ("verbs", "dgram", "64 256 1k"), "rxd": ("verbs;ofi_rxd", "rdm", "64 256 1k 4k 64k 1m")}
 ROUNDS = 10
 SECONDS = 40
 # On loopback libfabric has connections only where lo has an address besides ::1 and 127.0.0.1.
@@ -50,9 +50,9 @@ def without_ipv4(place):
     place.run("ip", "-4", "addr", "flush", "dev", place.device.removeprefix("vb_"))
 
 
-def pingpong(path, endpoint, version=4, user="root"):
+def pingpong(path, layer, version=4, user="root"):
     need("fi_pingpong")
-    provider, sizes = ENDPOINTS[endpoint]
+    provider, endpoint, sizes = LAYERS[layer]
     address = path.server.address[version]
     port = programs.next_port()
     arguments = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", ROUNDS, "-c"] + (["-6"] if version == 6 else [])
@@ -81,22 +81,24 @@ def listed(context):
                 programs.expect(process, rf"fi_sockaddr_in6://\[{place.address[6]}\]:0", "the IPv6 address")
 
 
-def enter_pingpong(endpoint):
-    @live_test(f"libfabric: fi_pingpong -p \"{ENDPOINTS[endpoint][0]}\" -e {endpoint} over a veth, IPv4 and IPv6 alone")
+def enter_pingpong(layer):
+    provider, endpoint, _ = LAYERS[layer]
+
+    @live_test(f"libfabric: fi_pingpong -p \"{provider}\" -e {endpoint} over a veth, IPv4 and IPv6 alone")
     def over_veth(context):
-        pingpong(open_veth(context), endpoint)
-        pingpong(context.world.veth("six" + endpoint, 1500, without_ipv4), endpoint, version=6)
+        pingpong(open_veth(context), layer)
+        pingpong(context.world.veth("six" + layer, 1500, without_ipv4), layer, version=6)
 
 
-for each in ENDPOINTS:
+for each in LAYERS:
     enter_pingpong(each)
 
 
 @live_test("libfabric: fi_pingpong within one host, as an ordinary user", BOTH)
 def one_host(context):
     place = open_veth(context).server
-    for endpoint in ENDPOINTS:
-        pingpong(places.Path("one host", place, place, 1024), endpoint, user="nobody")
+    for layer in LAYERS:
+        pingpong(places.Path("one host", place, place, 1024), layer, user="nobody")
 
 
 @live_test("libfabric: fi_pingpong on loopback: datagrams, and connections where it has an address of its own", BOTH)
@@ -106,7 +108,7 @@ def loopback(context):
     pingpong(path, "dgram")
     place.run("ip", "addr", "add", LOOPBACK_ADDRESS, "dev", "lo")
     pingpong(path, "msg")
-    pingpong(path, "rdm", user="nobody")
+    pingpong(path, "rxm", user="nobody")
 
 
 def run_over_libfabric(context, ranks, user):

@@ -174,7 +174,7 @@ def idle(context):
         seconds = 4.0
         time.sleep(seconds)
         used = [process.cpu_seconds() - was for process, was in zip((server, client), before)]
-        if max(used) > 0.02:  # two ticks: what the sampling itself may show
+        if max(used) > 0.025:  # more than two ticks, which the sampling itself may show
             raise Failure(f"CPU seconds used in {seconds:g} s of idling: server {used[0]:.2f}, client {used[1]:.2f}")
 
 

@@ -6,6 +6,8 @@ import pathlib
 import shutil
 import subprocess
 
+from tree import files_of
+
 MIRROR = "http://deb.debian.org/debian"
 SOURCE = "/src/verbena"
 
@@ -45,14 +47,11 @@ class Root:
             "mmdebstrap", 1800)
 
     def put_tree(self, tree):
-        """The files that git knows, or would, as they are."""
+        """The tree's files, as they are."""
         target = self.path / SOURCE.lstrip("/")
         target.mkdir(parents=True, exist_ok=True)
-        names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=tree,
-                               check=True, stdout=subprocess.PIPE).stdout
-        there = b"\0".join(name for name in names.split(b"\0") if name and (tree / name.decode()).exists())
-        packed = subprocess.run(["tar", "-c", "--null", "--no-recursion", "-T", "-"], cwd=tree, input=there, check=True,
-                                stdout=subprocess.PIPE).stdout
+        packed = subprocess.run(["tar", "-c", "--null", "--no-recursion", "-T", "-"], cwd=tree, check=True,
+                                input="\0".join(files_of(tree)).encode(), stdout=subprocess.PIPE).stdout
         subprocess.run(["tar", "-x", "--no-same-owner", "-C", target], input=packed, check=True)
 
     def run(self, command, seconds=1800, network=False):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The test suites of libraries that programs use RDMA through, unmodified, on Verbena: UCX's gtest, libfabric's fabtests.
 
-Each runs under `verbena run` in a network namespace of its own, with one device. ucx.tsv and fabtests.tsv say which tests
+Each runs under `verbena run` in network namespaces of its own, with one device each. ucx.tsv and fabtests.tsv say which tests
 are known to fail, of what kind each is and why; any other failure is unexpected."""
 
 import argparse
@@ -35,7 +35,7 @@ def parse_arguments():
     parser.add_argument("--build", default=str(ROOT / "build"), help="build directory with the launcher 'verbena'")
     parser.add_argument("--source", metavar="TREE", help="the suite's source tree (Debian's source package, by apt-get)")
     parser.add_argument("--folder", help="where the suite is unpacked and built, once (build-SUITE/)")
-    parser.add_argument("--filter", metavar="PATTERN", help="only these tests: for UCX in gtest's form")
+    parser.add_argument("--filter", metavar="PATTERN", help="only these tests: for UCX in gtest's form, else a part of the name")
     parser.add_argument("--shard", type=shard, default=(1, 1), metavar="I/N", help="every N-th test, beginning with the I-th")
     parser.add_argument("--seconds", type=float, default=60, help="a test that prints nothing for so long hangs (%(default)s)")
     parser.add_argument("--list", action="store_true", help="print the tests and stop")
@@ -89,12 +89,30 @@ def settled(place, seconds=10):
     return place
 
 
-def open_suite(options, place):
+def one_device(world):
+    """A host with two interfaces, of which programs see one; it carries every path MTU: UCX's tests ask for 2048 and 4096."""
+    place = world.machine("suite")[0]
+    for interface in ("vbt0", "vbt1"):
+        place.run("ip", "link", "set", interface, "mtu", "4200")
+    place.settings = {**place.settings, "VERBENA_DEVICES": "vbt0"}
+    return settled(place)
+
+
+def two_hosts(world):
+    path = world.veth("suite", 1500)
+    settled(path.server)
+    settled(path.client)
+    return path
+
+
+def open_suite(options, world):
     folder = sources.Folder(options.folder or ROOT / f"build-{options.suite}")
     tree = folder.tree(PACKAGES[options.suite], options.source)
     if options.suite == "ucx":
-        return gtest.Suite(folder.build_ucx(tree), place, options.seconds)
-    return fabtests.Suite(folder.build_fabtests(tree), place, options.seconds)
+        return gtest.Suite(folder.build_ucx(tree), one_device(world), options.seconds)
+    prefix = folder.build_fabtests(tree)
+    host = one_device(world)
+    return fabtests.Suite(prefix, {"host": places.Path("host", host, host, 4096), "wire": two_hosts(world)}, options.seconds)
 
 
 def run(suite, names, rules):
@@ -138,9 +156,9 @@ def main():
     if not launcher.exists():
         sys.exit(f"{launcher} is not there: type make first")
     rules = read_rules(HERE / f"{options.suite}.tsv")
-    world = places.World(str(launcher), {"VERBENA_DEVICES": "vbt0"})
+    world = places.World(str(launcher))
     try:
-        suite = open_suite(options, settled(world.machine("suite")[0]))
+        suite = open_suite(options, world)
         index, count = options.shard
         names = suite.names(options.filter)[index - 1::count]
         if options.list:

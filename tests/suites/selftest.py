@@ -1,4 +1,5 @@
-"""The runner's own tests: on a program that talks as gtest does, whose tests pass, fail, skip, hang and crash."""
+"""The runner's own tests: on a program that talks as gtest does, and on some that end as fabtests do, whose tests pass, fail,
+skip, hang and crash."""
 
 import contextlib
 import io
@@ -6,13 +7,14 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 
 import run
 import fabtests
 import gtest
-from places import Place
+from places import Path, Place
 
 PROGRAM = r'''#!/usr/bin/env python3
 import os, sys, time
@@ -79,12 +81,83 @@ class Gtest(unittest.TestCase):
 
 
 class Fabtests(unittest.TestCase):
-    def test_results(self):
-        text = "- name:   fi_rdm -p \"verbs\"\n  timestamp: 1\n  result: Pass\n  time:   0\n" \
-               "- name:   fi_msg\n  result: Fail\n  server_stdout: |\n    broken\n- name:   fi_poll\n  result: Notrun\n"
-        found = fabtests.parse_results(text)
-        self.assertEqual([entry.result for entry in found], ["passed", "failed", "skipped"])
-        self.assertIn("broken", found[1].why)
+    """On programs that end as their name says, each with the status of its first letters."""
+
+    SCRIPT = """#!/bin/bash
+unit_tests=(
+	"fi_0 -s SERVER_ADDR GOOD_ADDR"
+	"fi_61"
+)
+neg_unit_tests=(
+	"fi_0 g00n13s"
+	"fi_61 g00n13s"
+)
+functional_tests=(
+	"fi_0 -e msg"
+	"fi_38"
+	"fi_5"
+	"fi_hang"
+	"fi_0 -e dgram"
+)
+complex_tests=(
+	"fi_uber"
+)
+prov_efa_tests=( \\
+	"fi_efa"
+)
+"""
+    PROGRAM = """#!/usr/bin/env python3
+import sys, time
+name = sys.argv[0].rpartition("fi_")[2]
+if name == "hang":
+    time.sleep(60)
+if name == "uber":
+    print("Success: 3\\nERROR: 1")
+sys.exit(int(name) if name.isdigit() else 0)
+"""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="verbena-")
+        self.addCleanup(folder.cleanup)
+        prefix = pathlib.Path(folder.name)
+        (prefix / "bin").mkdir()
+        (prefix / "bin/runfabtests.sh").write_text(self.SCRIPT)
+        for name in ("0", "61", "38", "5", "hang", "uber"):
+            (prefix / "bin" / f"fi_{name}").write_text(self.PROGRAM)
+            (prefix / "bin" / f"fi_{name}").chmod(0o755)
+        for name in ("verbs", "ofi_rxm", "ofi_rxd"):
+            (prefix / "share/fabtests/test_configs" / name).mkdir(parents=True)
+            (prefix / "share/fabtests/test_configs" / name / f"{name}.exclude").write_text("# a comment\n\n-e dgram\n")
+        here = unittest.mock.patch.object(fabtests, "SERVER_STARTS", 0)
+        here.start()
+        self.addCleanup(here.stop)
+        self.suite = fabtests.Suite(prefix, {"host": Path("host", Here(), Here(), 1024)}, seconds=1)
+
+    def results(self, wanted):
+        return {entry.name.partition(": ")[2]: entry for entry in self.suite.run(self.suite.names(wanted))}
+
+    def test_names_are_those_of_its_quick_sets(self):
+        names = self.suite.names(None)
+        self.assertEqual(len(names), 3 * 9)
+        self.assertIn("host verbs;ofi_rxm functional: fi_0 -e msg", names)
+        self.assertEqual(self.suite.names("verbs complex"), ["host verbs complex: fi_uber"])
+
+    def test_a_status_decides(self):
+        found = self.results("verbs functional")
+        self.assertEqual({name: entry.result for name, entry in found.items()},
+                         {"fi_0 -e msg": "passed", "fi_38": "skipped", "fi_5": "failed", "fi_hang": "failed",
+                          "fi_0 -e dgram": "skipped"})
+        self.assertIn("status 5, status 5", found["fi_5"].why)
+        self.assertIn("hang, hang", found["fi_hang"].why)
+        self.assertEqual(found["fi_0 -e dgram"].why, "libfabric's verbs.exclude names it")
+        self.assertEqual([entry.result for entry in self.results("verbs unit").values()], ["passed", "skipped"])
+
+    def test_what_is_started_to_fail_must(self):
+        self.assertEqual([entry.result for entry in self.results("verbs neg_unit").values()], ["failed", "passed"])
+
+    def test_cases_that_failed_are_counted(self):
+        found = self.results("verbs complex")["fi_uber"]
+        self.assertEqual((found.result, found.why.splitlines()[0]), ("failed", "1 of its cases failed, 3 passed"))
 
 
 class Lists(unittest.TestCase):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""jobs: collectives of `verbena sim`, and a job under LogGOPS, beside figures that others have published. Each row is run, and
-printed with what is published, what came, how far they are apart, what is allowed, and the verdict. A figure without an allowance
-is told, and not judged. The exit status is 1 when a row misses.
+"""jobs: collectives of `verbena sim`, a job under LogGOPS and steps of training (step_times.py), beside figures that others have
+published. Each row is run, and printed with what is published, what came, how far they are apart, what is allowed, and the
+verdict. A figure without an allowance is told, and not judged. The exit status is 1 when a row misses.
 
-    make validate-jobs                                    # some ten seconds
+    make validate-jobs                                    # half a minute
     make validate-jobs ARGS="--list"
     make validate-jobs ARGS="--only 'simai/*' --simai DIRECTORY"
 
@@ -21,6 +21,7 @@ import tempfile
 sys.dont_write_bytecode = True
 
 from figure import Figure
+import step_times
 from golden import Absent, Failure, Row, measure_rows, off_by, verdict
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -176,6 +177,7 @@ ROWS = (
     Row("simai/DP of 32, all rails", 2, eight_rails),
     Row("simai/DP of 32, DCN+", 60, dcn),
     Row("loggopsim/dissemination of 16", 0.1, loggops),
+    *step_times.ROWS,
 )
 
 
@@ -198,7 +200,7 @@ def main():
             (options.not_above is None or row.seconds <= options.not_above)]
     if options.list:
         for row in rows:
-            print(f"{row.name:30} about {row.seconds} s")
+            print(f"{row.name:42} about {row.seconds} s")
         return 0
     place = Place(options.build.resolve(), options.simai, options.simai_size)
     measured, missed = measure_rows(rows, place)

@@ -2,7 +2,6 @@
 """sim_test BUILD ROOT: what `verbena sim` prints and how it ends, and that every example runs. Small networks, few bytes."""
 
 import csv
-import functools
 import json
 import pathlib
 import re
@@ -10,20 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
-TINY = """
-name: tiny
-network:
-  topology: switch
-  endpoints: 4
-  host-rate: 100G
-  host-delay: 1us
-  switch: {flow-control: drops, buffer: 0, class-count: 1}
-workload:
-  - {kind: incast, target: 3, senders: 3, bytes: 20kB}
-"""
+from sim_case import SimCase, TINY
+
 # So that each example takes a moment: what of it is made smaller.
 SMALLER = {
     "permutation-1024": ["workload.bytes=20kB"],
@@ -36,6 +25,7 @@ SMALLER = {
     "all-to-all-256": ["workload.bytes=1MiB"],
     "dgx-16": ["workload.bytes=8MiB"],
     "two-jobs": ["workload.0.bytes=1MiB", "workload.1.bytes=1MiB"],
+    "gpt13b-128": ["workload.layers=1", "workload.hidden=1280", "workload.ffn=5120", "workload.vocabulary=1000"],
     "rail": ["workload.0.bytes=100kB", "workload.1.bytes=100kB"],
     "torus": ["workload.bytes=64kB"],
     "flapping-link": ["workload.bytes=1MB"],
@@ -46,28 +36,7 @@ STATUS = {"ring": 3, "ring network.switch.watchdog=0": 4, "incast network.switch
           "livelock transport.recovery=go-back-0": 4}
 
 
-class Sim(unittest.TestCase):
-    build = root = None
-
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.place = pathlib.Path(scratch.name)
-
-    def sim(self, *arguments, status=0):
-        done = subprocess.run([self.build / "src/cli/verbena", "sim", *map(str, arguments)], cwd=self.place, text=True,
-                              timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done
-
-    def scenario(self, text=TINY, name="s.yaml"):
-        path = self.place / name
-        path.write_text(text)
-        return path
-
-    def json(self, *arguments, status=0):
-        return json.loads(self.sim("--json", *arguments, status=status).stdout)
-
+class Sim(SimCase):
     def settings(self, name):
         return [word for setting in SMALLER.get(name, []) for word in ("--set", setting)]
 
@@ -102,22 +71,129 @@ workload:
         for example in examples:
             with self.subTest(example.name):
                 result = self.json(example, *self.settings(example.stem), status=STATUS.get(example.stem, 0))
+                if "steps" in result:
+                    self.assert_steps_are_whole(result)
+                if "flows_failed" not in result:  # by formula
+                    continue
                 self.assertEqual((result["end"], result["flows_failed"]), ("done", 0))
                 self.assertEqual(result["flows_done"], result["operations"])
                 self.assertTrue(result["name"])
                 self.assert_was_foreseen(result)
 
+    def assert_steps_are_whole(self, result):
+        """What is told of a step sums up to it, and no network gains more than what is exposed."""
+        self.assertEqual((result["end"], result["jct_ps"]), ("done", max(of["step"]["time_ps"] for of in result["steps"])))
+        for of in result["steps"]:
+            step, exposed = of["step"], sum(of["step"]["exposed_ps"].values())
+            self.assertAlmostEqual((step["compute_ps"] + exposed + step["bubble_ps"]) / step["time_ps"], 1, delta=1e-9)
+            self.assertLessEqual(of["network_bound"], (exposed + step["bubble_ps"]) / step["time_ps"] + 1e-5)
+            self.assertAlmostEqual(of["gpu_idle_share"], 1 - step["compute_ps"] / step["time_ps"], delta=1e-5)
+            self.assertEqual(of["ranks"], of["tp"] * of["cp"] * of["pp"] * of["dp"])
+
+    def test_step__is_told_and_refused(self):
+        step = self.root / "examples/llama3-70b-1024.yaml"
+
+        def of(*settings, status=0):
+            return self.sim(step, *[word for setting in settings for word in ("--set", setting)], status=status)
+
+        told = self.json(step)["steps"][0]
+        self.assertEqual((told["parameters"], told["ranks"], told["micro_batches"]), (70553706496, 1024, 8))
+        self.assertAlmostEqual(told["memory_bytes"]["sum"] / 75.8e9, 1, delta=0.002)
+        self.assertIn("no network between hosts gains more than 11.75%", of().stdout)
+        self.assertIn("1000 steps take 2.5 hours", of("workload.steps=1000").stdout)
+        # A faster network comes to what the bound says, and no further.
+        slow, bound = told["step"]["time_ps"], told["network_bound"]
+        fast = self.json(step, "--set", "network.host-rate=100T", "--set", "network.host-delay=0")["steps"][0]["step"]["time_ps"]
+        self.assertAlmostEqual(1 - fast / slow, bound, delta=0.001)
+        self.assertLessEqual(1 - fast / slow, bound)
+        # Stages that wait for each other because of the network count, too.
+        staged = [self.root / "examples/gpt13b-128.yaml", "--set", "run.mode=formula", "--set", "workload.tp=1", "--set", "workload.pp=8",
+                  "--set", "workload.batch=16", "--set", "workload.zero=3"]
+        slow = self.json(*staged)["steps"][0]
+        fast = self.json(*staged, "--set", "network.host-rate=100T", "--set", "network.host-delay=0")["steps"][0]["step"]["time_ps"]
+        self.assertAlmostEqual(1 - fast / slow["step"]["time_ps"], slow["network_bound"], delta=0.002)
+        self.assertGreater(slow["network_bound"], 0.3)
+        for settings, says in ((["workload.dp=1", "workload.tp=1", "workload.pp=65536", "workload.vpp=65536",
+                                 "workload.schedule=interleaved"], "4294967296, and there are 80 layers"),
+                               (["workload.dp=1", "workload.batch=536870912"], "more operations than a run takes"),
+                               (["workload.sequence=100000000", "workload.memory=unchecked"], "each rank computes for 768 days"),
+                               (["workload.tp=1", "workload.dp=1024", "workload.micro-batch=524288"], "does not divide the batch"),
+                               (["workload.kv-heads=77"], "kv-heads divides heads"), (["workload.mfu=1e-12"], "write one from 0.001"),
+                               (["workload.layers=10000", "workload.hidden=1000000", "workload.ffn=1000000", "workload.experts=65536",
+                                 "workload.top-k=2"], "more than 1e+16 parameters"), (["workload.zero=0"], "it needs 180.8 GB of a GPU's 80"), (["workload.tp=3"], "tp 3 does not divide"),
+                               (["workload.model=gpt"], "there is no gpt; there are llama3-8b"),
+                               (["workload.gpu=H1"], "there is no H1"), (["workload.dp=4096", "workload.batch=4096"], "the network 1024"),
+                               (["workload.dp=0", "workload.pp=256"], "8 x 1 x 256, and the network has 1024 ranks")):
+            self.assertIn(says, of(*settings, status=2).stderr)
+        self.assertIn("memory  180.8 GB", self.sim("--dry-run", step, "--set", "workload.zero=0").stdout)
+        self.assertIn("memory  180.8 GB", of("workload.zero=0", "workload.memory=unchecked").stdout)
+        self.assertIn("takes no --csv", self.sim(step, "--csv", "s.csv", status=2).stderr)
+        self.assertIn("no packets to tell of", self.sim("--compare", step, "workload.zero=1,2", status=2).stderr)
+        own = self.root / "examples/own-model-64.yaml"
+        h, layers, words, ffn, experts = 2048, 24, 64000, 4096, 16
+        layer = 2 * h + 2 * h * h + 2 * h * 4 * 128 + h * experts
+        self.assertEqual(self.json(own)["steps"][0]["parameters"], 2 * words * h + h + layers * (layer + experts * 3 * h * ffn))
+        self.assertIn("how many of its experts", self.sim(step, "--set", "workload.experts=4", status=2).stderr)
+        self.assertIn("llama3-405b", self.sim("--models").stdout)
+
+    def test_step__by_packets_is_as_by_formula(self):
+        """Where nothing contends; whatever the model is cut by."""
+        small = self.scenario("""
+name: a small step
+network:
+  {topology: rail, machines: 2, nics-a-machine: 8, leaves: 1, host-rate: 400G, host-delay: 500ns, switch: {profile: ideal}}
+hosts: {gpu: H100}
+transport: {cc: none, mtu: 4096, ack-every: 16}
+workload:
+  - {kind: step, layers: 4, hidden: 1024, heads: 16, ffn: 4096, vocabulary: 1000, sequence: 2048, batch: 8}
+run: {seed: 1}
+""")
+        cuts = {"tp and dp": ["tp=8", "dp=2"], "pp": ["tp=8", "pp=2", "dp=1"],
+                "interleaved": ["tp=8", "pp=2", "vpp=2", "schedule=interleaved"],
+                "cp": ["tp=4", "cp=2", "dp=2"], "experts": ["experts=8", "top-k=2", "ep=8", "dp=16", "batch=16"],
+                "zero bubble": ["tp=8", "pp=2", "schedule=zero-bubble"], "zero 3": ["tp=8", "dp=2", "zero=3"],
+                "overlapped": ["tp=8", "dp=2", "overlap-gradients=yes", "overlap-parameters=yes", "bucket=1000000"]}
+        for name, settings in cuts.items():
+            with self.subTest(name):
+                words = [word for setting in settings for word in ("--set", f"workload.{setting}")]
+                packets = self.json(small, *words)
+                by_packets, by_formula = packets["steps"][0], self.json(small, *words, "--set", "run.mode=formula")["steps"][0]
+                self.assertEqual((by_packets["mode"], by_formula["mode"]), ("packets", "formula"))
+                for key in ("ranks", "parameters", "flop", "memory_bytes", "bytes_a_rank"):
+                    self.assertEqual(by_packets[key], by_formula[key], key)
+                ours, other = by_packets["step"], by_formula["step"]
+                self.assertAlmostEqual(ours["compute_ps"] / other["compute_ps"], 1, delta=1e-6)
+                self.assertAlmostEqual(ours["time_ps"] / other["time_ps"], 1, delta=0.05)
+                sum_of = ours["compute_ps"] + sum(ours["exposed_ps"].values()) + ours["bubble_ps"]
+                self.assertAlmostEqual(sum_of / ours["time_ps"], 1, delta=1e-9)
+                self.assertEqual({self.json(small, *words, "--threads", threads)["result_hash"] for threads in (2, 4)},
+                                 {packets["result_hash"]})
+        told = self.sim(small, "--set", "workload.tp=8", "--csv", "t.csv", "--trace", "t.json", "--explain", "job").stdout
+        self.assertIn("traceEvents", json.loads((self.place / "t.json").read_text()))
+        self.assertIn("critical path:", told)
+        self.assertRegex(told, r"step [\d.]+ [mu]s by packets")
+        self.assertNotIn("by packets", self.sim(small, "--set", "workload.tp=8", "--set", "run.limit=10us", status=4).stdout)
+        self.assertNotIn("steps", self.json(small, "--set", "workload.tp=8", "--set", "run.limit=10us", status=4))
+        large = self.root / "examples/llama3-405b-16384.yaml"
+        self.assertIn("run.mode: formula, or fewer ranks", self.sim(large, "--set", "run.mode=packets", "--set", "workload.batch=131072", status=2).stderr)
+
+    def test_steps__may_be_several(self):
+        step = (self.root / "examples/llama3-70b-1024.yaml").read_text()
+        both = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: step, model: gpt-13b, tp: 8, mfu: 50%}\n"))
+        result = self.json(both)
+        self.assertEqual([of["model"] for of in result["steps"]], ["gpt-13b", "llama3-70b"])
+        self.assert_steps_are_whole(result)
+        self.assertIn("one step runs at a time", self.sim(both, "--set", "run.mode=packets", status=2).stderr)
+        mixed = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: allreduce, bytes: 1MB}\n"))
+        self.assertIn("nothing else runs beside", self.sim(mixed, status=2).stderr)
+
     def assert_was_foreseen(self, result):
         """Within a factor of 2: packet-hops, though not how many packets are sent again, and memory, but for a sanitizer's."""
         estimate = result["estimate"]
         self.assertTrue(0.5 < estimate["packet_hops"] / result["packet_hops"] < 2, (estimate, result["packet_hops"]))
-        if not self.is_sanitized():
+        if not self.is_sanitized() and "steps" not in result:
             memory = (estimate["memory_bytes"] + estimate["waiting_bytes"]) / result["max_rss_bytes"]
             self.assertTrue(0.5 < memory < 2, (estimate, result["max_rss_bytes"]))
-
-    @functools.cache
-    def is_sanitized(self):
-        return self.json(self.scenario())["max_rss_bytes"] > 8e6
 
     def test_estimate__comes_true(self):
         """Of many flows, of other endpoints, of deep queues; CPU time by a machine that others use, within a factor of 6."""
@@ -424,6 +500,11 @@ workload:
         done = self.sim(scenario, "--csv", self.place / "absent/flows.csv", status=1)
         self.assertIn("absent/flows.csv: No such file", done.stderr)
         self.assertEqual(done.stdout, "")    # before anything ran
+        job = self.scenario("num_ranks 1\nrank 0 {\ncalc 5\n}\n", "job.goal")
+        done = self.sim(scenario, "--job", job, "--trace", self.place / "absent/t.json", status=1)
+        self.assertIn("absent/t.json: No such file", done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("/dev/full: No space left", self.sim(scenario, "--job", job, "--trace", "/dev/full", status=1).stderr)
         for option in ("--csv", "--pcap"):
             said = self.sim(scenario, option, "/dev/full", "--capture", "endpoint 0 up", status=1).stderr
             self.assertIn("/dev/full: No space left", said)
@@ -528,6 +609,12 @@ workload:
         plan = self.sim("--dry-run", "--set", "workload.algorithm=nccl", scenario).stdout
         self.assertIn("NCCL takes NVLS tree Simple, 16 channels for allreduce of 268.4 MB: its model says 1655.6 us", plan)
 
+    def test_collective__left_to_nccl_in_groups_is_chosen_by_what_a_group_has(self):
+        for group, choice in (("tp", "NVLS Simple, 16 channels"), ("dp", "ring Simple, 4 channels"), ("tp-dp", "NVLS tree Simple, 16 channels")):
+            plan = self.sim("--dry-run", "--set", "workload.algorithm=nccl", "--set", "ranks.dimensions=tp=8,dp=16",
+                            "--set", f"workload.group={group}", self.root / "examples/dgx-16.yaml").stdout
+            self.assertIn(f"NCCL takes {choice} for allreduce", plan)
+
     def test_collective__in_a_domain_of_astra_sim_tends_to_its_bandwidth(self):
         (self.place / "HGX-H100-validated.yml").write_text(
             "topology: [ Switch ]\nnpus_count: [ 8 ]\nbandwidth: [ 400.0 ]  # GB/s\nlatency: [ 936.25 ]  # ns\n")
@@ -543,7 +630,7 @@ workload:
                                 (["--collective", "allreduce", "--sizes", "1T"], "SIZE..SIZE"),
                                 (["--collective", "allreduce", "--algorithm", "tree"], "there is ring, recursive-doubling"),
                                 (["--collective", "alltoall", "--algorithm", "nccl"], "NCCL has no choice of algorithms for alltoall: leave out algorithm"),
-                                (["--collective", "allreduce", "--csv", "x"], "takes no --compare, --csv"),
+                                (["--collective", "allreduce", "--pcap", "x"], "takes no --compare, --pcap"),
                                 (["--sizes", "8"], "are of --collective")):
             self.assertIn(part, self.sim(*arguments, self.scenario(), status=2).stderr, arguments)
 
@@ -575,7 +662,9 @@ workload:
                                 (["--loggops", "x=1", "--job", job], "--loggops: there is no x: the parameters are L, o, g, G, O and S"),
                                 (["--loggops", "L=1"], "--loggops needs --job FILE"),
                                 (["--loggops", "L=1", "--job", job, self.scenario()], "takes no scenario"),
-                                (["--loggops", "L=1", "--job", job, "--csv", "x"], "takes --job and --json alone"),
+                                *((["--loggops", "L=1", "--job", job, *more], "takes --job and --json alone")
+                                  for more in (["--csv", "x"], ["--trace", "x"], ["--groups", "x"], ["--explain", "job"], ["--dry-run"],
+                                               ["--no-alone"], ["--sizes", "8"], ["--algorithm", "ring"], ["--seed", "1"])),
                                 (["--job", job, self.scenario()], "job.goal:3: the other rank is a whole number up to 1, not 2"),
                                 (["--trace", "t.json", self.scenario()], "are of --job"),
                                 (["--job", job, "--flows", "x", self.scenario()], "takes no --flows")):
@@ -611,8 +700,13 @@ workload:
     def test_job__that_waits_for_ever_says_so(self):
         job = self.place / "job.goal"
         job.write_text("num_ranks 2\nrank 0 {\nrecv 1b from -1\n}\nrank 1 {\ncalc 5\n}\n")
-        self.assertIn("1 operations never ended, the first: rank 0 receives from any rank (line 3)",
-                      self.sim("--job", job, self.scenario(), status=4).stdout)
+        told = self.sim("--job", job, self.scenario(), status=4).stdout
+        self.assertIn("1 operation never ended, the first: rank 0 receives from any rank (line 3)", told)
+        self.assertIn("ended: no events are left, and operations wait for ever, at ", told)
+        self.assertIn("2 operations, not done: the last that ended at ", told)
+        self.assertNotIn("flow", told)
+        self.assertNotIn(" open\n", told)
+        self.assertEqual(json.loads(self.sim("--json", "--job", job, self.scenario(), status=4).stdout)["end"], "idle")
 
     def test_dry_run__says_what_a_run_would_take(self):
         said = self.sim("--dry-run", self.scenario()).stdout
@@ -631,6 +725,40 @@ workload: [{kind: allreduce, bytes: 64MiB}]
         self.assertIn("H100     8 GPUs   450 GB/s", self.sim("--gpus").stdout)
         self.assertIn("alltoall        pairwise", self.sim("--collectives").stdout)
         self.assertIn("cannot share out 3 NICs evenly", self.sim(self.scenario(text), "--set", "hosts.nics=3", status=2).stderr)
+
+    def test_placement__is_of_ranks_and_not_of_flows(self):
+        refused = self.sim(self.scenario(), "--set", "hosts.placement=spread", status=2).stderr
+        self.assertIn("ranks that are placed, take jobs alone", refused)
+
+    GROUPS = """network: {topology: rail, machines: 4, nics-a-machine: 4, leaves: 1, host-rate: 400G}
+hosts: {gpu: H100, gpus: 4}
+transport: {ack-every: 64}
+ranks:
+  dimensions: tp=4, dp
+workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
+"""
+
+    def test_groups__run_at_once_where_an_order_places_them(self):
+        scenario = self.scenario(self.GROUPS)
+        self.assertRegex(self.sim(scenario).stdout, r"allreduce \(ring\) of \S+ MB, 4 groups of 4 ranks: ")
+        apart = self.json(scenario)
+        self.assertTrue(46 < apart["busbw_gb_s"] < 49.1, apart["busbw_gb_s"])        # each GPU's own NIC, and none shared
+        self.assertNotIn("scale_up_bytes", apart)
+        beside = self.json(scenario, "--set", "hosts.placement=dp-tp")               # a group in each host
+        self.assertTrue(400 < beside["busbw_gb_s"] < 450, beside["busbw_gb_s"])
+        self.assertEqual(beside["result_hash"],
+                         self.json(scenario, "--set", "hosts.placement=0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14")["result_hash"])
+        for threads in 2, 4:
+            self.assertEqual(self.json(scenario, "--threads", threads)["result_hash"], apart["result_hash"])
+
+    def test_what_contradicts_the_network__says_where_in_the_file(self):
+        for old, new, line in [("tp=4, dp", "tp=3, dp", "5:15: ranks.dimensions: 16 ranks leave no whole number for dp"),
+                               ("gpus: 4}", "gpus: 4, placement: dp-pp}", "2:40: hosts.placement: 'pp' is no dimension"),
+                               ("gpus: 4}", "gpus: 4, placement: [3, 16]}", "2:40: hosts.placement: there is no GPU 16"),
+                               ("group: dp", "group: ep", "6:13: workload.0: 'ep' is no dimension"),
+                               ("group: dp", "group: dp, first: 3", "6:13: workload.0: its groups have their own ranks")]:
+            scenario = self.scenario(self.GROUPS.replace(old, new))
+            self.assertIn(f"s.yaml:{line}", self.sim(scenario, status=2).stderr)
 
     def test_jobs__are_told_beside_their_time_alone(self):
         told = self.json(self.root / "examples/two-jobs.yaml", "--set", "workload.0.bytes=1MiB", "--set", "workload.1.bytes=1MiB")
@@ -687,6 +815,7 @@ workload: [{kind: allreduce, bytes: 64MiB}]
         said = self.sim("--keys").stdout
         self.assertIn("network.topology\n", said)
         self.assertIn("[4096]", said)
+        self.assertNotIn("(null)", said)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """keys_doc_test VERBENA PAGE [--write]: the manual page verbena-sim(1) lists the keys of a scenario as `verbena sim --keys`
-prints them, with kinds, defaults and meanings. --write puts them there. Prints "N passed, N failed"."""
+prints them, with kinds, defaults and meanings, and every option of --help. --write puts the keys there. Prints "N passed, N failed"."""
 
 import pathlib
 import re
@@ -30,8 +30,11 @@ def main():
     if "--write" in sys.argv:
         page.write_text(LIST.sub(lambda found: found[1] + wanted + found[3], text))
         return 0
+    usage = subprocess.run([verbena, "sim", "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    unnamed = [option for option in sorted(set(re.findall(r"--[a-z-]*[a-z]", usage))) if roff(option) not in text]
     lines = len(re.findall(r"^[a-z]", keys, re.M))
-    checks = {"each key is understood": count == lines and count > 50, "the page has them all": LIST.search(text)[2] == wanted}
+    checks = {"each key is understood": count == lines and count > 50, "the page has them all": LIST.search(text)[2] == wanted,
+              f"the page has every option{' but ' if unnamed else ''}{', '.join(unnamed)}": not unnamed}
     for claim, holds in checks.items():
         if not holds:
             print(f"keys_doc__{claim}: no. Run {sys.argv[0]} {verbena} {page} --write")

@@ -202,6 +202,42 @@ static void cq__a_solicited_request_does_not_weaken_the_next(void **state)
 	assert_int_equal(vb_cq_destroy(cq), 0);
 }
 
+/* A program polls, finds nothing, arms and sleeps: it must hear of what came before it armed. */
+static void cq__armed_after_a_poll_tells_of_what_came_between(void **state)
+{
+	struct vb_cq *cq = created(8);
+	struct vb_wc wc;
+	assert_int_equal(vb_cq_poll(cq, &wc, 1), 0);
+	assert_false(vb_cq_request_notify(cq, false)); /* there is nothing yet */
+	assert_int_equal(push(cq, 0), VB_CQ_NOTIFY);
+	assert_int_equal(push(cq, 1), VB_CQ_STORED);
+	assert_false(vb_cq_request_notify(cq, false)); /* of these the holder knows by the notification */
+	assert_int_equal(vb_cq_poll(cq, &wc, 1), 1);
+	assert_true(vb_cq_request_notify(cq, false)); /* and one is left */
+	assert_int_equal(push(cq, 2), VB_CQ_STORED);  /* that was the notification */
+	expect_ids(cq, 1, 2);
+	assert_int_equal(push(cq, 3), VB_CQ_STORED);
+	assert_true(vb_cq_request_notify(cq, false));
+	assert_int_equal(vb_cq_destroy(cq), 0);
+}
+
+static void cq__armed_for_solicited_after_a_poll_tells_of_such_alone(void **state)
+{
+	struct vb_cq *cq = created(8);
+	struct vb_wc wc;
+	assert_int_equal(vb_cq_poll(cq, &wc, 1), 0);
+	assert_int_equal(push(cq, 0), VB_CQ_STORED);
+	assert_false(vb_cq_request_notify(cq, true));
+	assert_int_equal(push_status(cq, 1, VB_WC_SUCCESS, true), VB_CQ_NOTIFY);
+	assert_int_equal(push(cq, 2), VB_CQ_STORED);
+	expect_ids(cq, 0, 2);
+	assert_false(vb_cq_request_notify(cq, true)); /* the solicited one is taken */
+	assert_int_equal(push_status(cq, 3, VB_WC_WR_FLUSH_ERR, false), VB_CQ_NOTIFY);
+	assert_int_equal(vb_cq_poll(cq, &wc, 1), 1);
+	assert_true(vb_cq_request_notify(cq, true));
+	assert_int_equal(vb_cq_destroy(cq), 0);
+}
+
 static void cq__is_busy_while_used(void **state)
 {
 	struct vb_cq *cq = created(8);
@@ -324,6 +360,8 @@ int main(void)
 		cmocka_unit_test(cq__armed_for_the_next_fires_once),
 		cmocka_unit_test(cq__armed_for_solicited_waits_for_one_or_for_a_failure),
 		cmocka_unit_test(cq__a_solicited_request_does_not_weaken_the_next),
+		cmocka_unit_test(cq__armed_after_a_poll_tells_of_what_came_between),
+		cmocka_unit_test(cq__armed_for_solicited_after_a_poll_tells_of_such_alone),
 		cmocka_unit_test(cq__is_busy_while_used),
 		cmocka_unit_test(cq__shared_by_threads_gives_everything_once_and_in_order),
 	};

@@ -2,6 +2,7 @@
  * payload and from the one-way time alpha of a message of one byte. */
 #include <math.h>
 #include "net/collective_job.h"
+#include "net/graph_job.h"
 #include "nets.h"
 
 #define RATE (400 * GBPS)
@@ -12,6 +13,7 @@ enum { RANKS = 8 };
 static struct network network;
 static struct flow_list no_flows;
 static struct collective_job collective_job;
+static struct rank_groups groups;
 static struct job *const jobs[] = { &collective_job.job };
 static struct fabric_result result;
 static const struct switch_profile ideal = { .name = "ideal", .class_count = 1 };
@@ -20,6 +22,7 @@ static int teardown(void **state)
 {
 	network_free(&network);
 	collective_job_close(&collective_job);
+	rank_groups_close(&groups);
 	fabric_result_free(&result);
 	return 0;
 }
@@ -39,13 +42,20 @@ static struct fabric_config config_of(enum fabric_endpoint endpoint)
 		.cc = { .algorithm = &vb_cc_none, .max_window = VB_CC_UNLIMITED } };
 }
 
+static void open_job(const struct collective *collective)
+{
+	collective_job_close(&collective_job);
+	rank_groups_close(&groups);
+	assert_int_equal(rank_groups_open(&groups, &(struct hosts){ 0 }, 0, collective->ranks), 0);
+	assert_int_equal(collective_job_open(&collective_job, collective, &groups), 0);
+}
+
 static vb_time time_of(const char *kind, const char *algorithm, uint64_t bytes, enum fabric_endpoint endpoint)
 {
 	const struct fabric_config config = config_of(endpoint);
 	const struct collective collective = { .kind = kind, .algorithm = algorithm, .ranks = RANKS, .bytes = bytes };
-	collective_job_close(&collective_job);
 	fabric_result_free(&result);
-	assert_int_equal(collective_job_open(&collective_job, &collective), 0);
+	open_job(&collective);
 	run(&config, &result);
 	assert_int_equal(result.end, FABRIC_DONE);
 	assert_int_equal(result.flows_failed, 0);
@@ -120,15 +130,22 @@ static void engines__take_the_closed_forms(void **state)
 
 /* ---- Hosts with GPUs --------------------------------------------------------------------------------------------- */
 
-enum { GPUS = 8, HOSTS = 4 };
+enum { GPUS = 8, HOSTS = 4, MOST_NICS = 2 * GPUS };
 
-static struct collective_job rings[GPUS];
+static struct collective_job parts[MOST_NICS];
 
-/* Rails of HOSTS endpoints each, and a ring for each NIC. */
-static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hosts)
+static struct hosts hosts_of(uint32_t nics)
+{
+	return (struct hosts){
+		.gpus = GPUS, .nics = nics, .scale_up = 3600 * GBPS, .scale_up_time = 500 * VB_NS, .keeps_rails = true
+	};
+}
+
+/* Rails of HOSTS endpoints each, and as many parts as there are to be. */
+static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hosts, uint32_t nics)
 {
 	char why[200] = "";
-	struct job *all[GPUS];
+	struct job *all[MOST_NICS];
 	struct fabric_config config = config_of(FABRIC_ENGINE);
 	const struct collective of = { .kind = "allreduce",
 		.algorithm = algorithm,
@@ -136,52 +153,76 @@ static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hos
 		.bytes = bytes,
 		.gpus = GPUS,
 		.reduces = true };
-	assert_int_equal(collective_check(&of, why, sizeof(why)), 0);
-	const uint32_t count = collective_rings(&of, GPUS);
 
+	assert_int_equal(collective_check(&of, why, sizeof(why)), 0);
 	network_free(&network);
 	network = (struct network){ .is_split = true };
 	network_add_profile(&network, &ideal);
 	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
-	for (uint32_t i = 0; i < GPUS; i++)
+	for (uint32_t i = 0; i < nics; i++)
 		network_add_switch(&network, 0, 0, NETWORK_NONE);
-	for (uint32_t i = 0; i < hosts * GPUS; i++) {
-		network_add_endpoint(&network, i / GPUS, 0);
-		network_connect(&network, i, network_switch_node(i % GPUS), RATE, VB_US);
+	for (uint32_t i = 0; i < hosts * nics; i++) {
+		network_add_endpoint(&network, i / nics, 0);
+		network_connect(&network, i, network_switch_node(i % nics), RATE, VB_US);
 	}
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-	config.hosts = (struct hosts){
-		.gpus = GPUS, .nics = GPUS, .scale_up = 3600 * GBPS, .scale_up_time = 500 * VB_NS, .keeps_rails = true
-	};
+	config.hosts = hosts_of(nics);
 	config.jobs = all;
-	config.job_count = count;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct collective ring = collective_ring(&of, GPUS, i);
-		assert_int_equal(collective_job_open(&rings[i], &ring), 0);
-		all[i] = &rings[i].job;
+	config.job_count = collective_parts(&of, &config.hosts);
+	rank_groups_close(&groups);
+	assert_int_equal(rank_groups_open(&groups, &config.hosts, 0, of.ranks), 0);
+	assert_int_equal(groups.gpus, GPUS);
+	for (uint32_t i = 0; i < config.job_count; i++) {
+		const struct collective part = collective_part_of(&of, &config.hosts, i);
+		assert_int_equal(collective_job_open(&parts[i], &part, &groups), 0);
+		all[i] = &parts[i].job;
 	}
 	fabric_result_free(&result);
 	run(&config, &result);
-	for (uint32_t i = 0; i < count; i++)
-		collective_job_close(&rings[i]);
+	for (uint32_t i = 0; i < config.job_count; i++)
+		collective_job_close(&parts[i]);
 	assert_int_equal(result.end, FABRIC_DONE);
 	return result.last_flow;
 }
 
-/* Of S bytes each NIC carries 2 (n - 1) / n S / N, and not 2 S: each ring enters and leaves by a NIC of its own. */
-static void rings_over_hosts__share_out_the_nics(void **state)
+/* Of S bytes each of N NICs carries 2 (n - 1) / n S / N, and not 2 S: each ring enters and leaves by a NIC of its own.
+ */
+static void expect_rings(uint32_t nics)
 {
 	const uint64_t bytes = 64ull << 20;
 	const double n = HOSTS * GPUS, payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
-	const double said = 2 * (n - 1) / n * (double)bytes / GPUS;
-	const double is = (double)time_of_hosts("ring", bytes, HOSTS);
+	const double said = 2 * (n - 1) / n * (double)bytes / nics;
+	const double is = (double)time_of_hosts("ring", bytes, HOSTS, nics);
 
-	for (uint32_t i = 0; i < HOSTS * GPUS; i++) {
+	for (uint32_t i = 0; i < HOSTS * nics; i++) {
 		const double payload = (double)result.links[network.endpoints[i].link].bytes * MTU / (MTU + 90);
 		assert_true(payload > said && payload < 1.03 * said); /* acknowledgements are the rest */
 	}
-	print_message("%.1f us, the NICs alone %.1f us\n", is / VB_US, said / payload_per_ps / VB_US);
-	assert_true(is > said / payload_per_ps && is < 1.1 * said / payload_per_ps);
+	/* In a host 7 of 8 hops of all rings go by a GPU's port. */
+	const double by_nics = said / payload_per_ps, by_ports = said * nics / 450e9 * 1e12 * (GPUS - 1) / GPUS;
+	print_message("%.1f us, the NICs alone %.1f us, the ports alone %.1f us\n", is / VB_US, by_nics / VB_US,
+		by_ports / VB_US);
+	assert_true(is > fmax(by_nics, by_ports) && is < 1.1 * fmax(by_nics, by_ports));
+}
+
+static void rings_over_hosts__share_out_the_nics(void **state)
+{
+	expect_rings(GPUS);
+	expect_rings(2 * GPUS);
+	expect_rings(GPUS / 2);
+}
+
+/* Where a GPU has two NICs, what is not a ring goes by both, half by each: S/8 of 32 ranks to each of 24 others. */
+static void nics_of_a_gpu__share_what_is_no_ring(void **state)
+{
+	const uint64_t bytes = 64ull << 20;
+	const double said = 2 * (HOSTS - 1) * GPUS * (double)bytes / (HOSTS * GPUS) / 2;
+
+	time_of_hosts("direct", bytes, HOSTS, 2 * GPUS);
+	for (uint32_t i = 0; i < HOSTS * 2 * GPUS; i++) {
+		const double payload = (double)result.links[network.endpoints[i].link].bytes * MTU / (MTU + 90);
+		assert_true(payload > said && payload < 1.03 * said);
+	}
 }
 
 /* Within one host the ring takes what the domain's ports say: 0.1%. */
@@ -189,10 +230,42 @@ static void ring_in_a_host__takes_its_closed_form(void **state)
 {
 	const uint64_t bytes = 256ull << 20;
 	const double said = 14 * (500e3 + (double)bytes / GPUS / 450e9 * 1e12);
-	const double is = (double)time_of_hosts("ring", bytes, 1);
+	const double is = (double)time_of_hosts("ring", bytes, 1, GPUS);
 
 	assert_true(fabs(is / said - 1) < 0.001);
 	assert_int_equal(result.data_packets, 0);
+}
+
+/* A graph's collective is as many rings as a scenario's: the same messages at the same times. */
+static void graph__has_the_rings_of_a_scenario(void **state)
+{
+	const uint64_t bytes = 8ull << 20;
+	const vb_time of_scenario = time_of_hosts("ring", bytes, HOSTS, GPUS);
+	struct fabric_config config = config_of(FABRIC_ENGINE);
+	struct graph graph = { .ranks = HOSTS * GPUS };
+	struct graph_operation operation = { .kind = GRAPH_COLLECTIVE, .bytes = bytes, .stream = GRAPH_NO_STREAM };
+	struct graph_job job;
+	uint64_t hash = 0;
+	char why[200] = "";
+
+	assert_int_equal(graph_add_group(&graph, NULL, graph.ranks), 0);
+	assert_int_equal(graph_find_collective(&graph, "allreduce", NULL, &operation.collective), 0);
+	for (; operation.rank < graph.ranks; operation.rank++)
+		assert_int_equal(graph_add(&graph, &operation), 0);
+	assert_int_equal(graph_finish(&graph, NULL, why, sizeof(why)), 0);
+	config.hosts = hosts_of(GPUS);
+	config.jobs = (struct job *[]){ &job.job };
+	for (config.threads = 1; config.threads <= 4; config.threads *= 2) {
+		assert_int_equal(graph_job_open(&job, &graph, &config.hosts), 0);
+		fabric_result_free(&result);
+		run(&config, &result);
+		graph_job_close(&job);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_equal(result.last_flow, of_scenario);
+		assert_true(config.threads == 1 || result.hash == hash);
+		hash = result.hash;
+	}
+	graph_free(&graph);
 }
 
 /* In the host, between hosts and in the host again, one after the other: 0.5%. */
@@ -205,7 +278,7 @@ static void hierarchy__takes_its_closed_form(void **state)
 	make_star(&network, RANKS, RATE, VB_US, &ideal);
 	const double alpha = (double)time_of("barrier", NULL, 1, FABRIC_ENGINE) / 3;
 	const double between = 2 * (HOSTS - 1) * (alpha + (double)bytes / GPUS / HOSTS / payload_per_ps);
-	const double is = (double)time_of_hosts("hierarchical", bytes, HOSTS), said = in_host + between;
+	const double is = (double)time_of_hosts("hierarchical", bytes, HOSTS, GPUS), said = in_host + between;
 	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
 	assert_true(fabs(is / said - 1) < 0.005);
 }
@@ -220,7 +293,7 @@ static void trees_over_hosts__take_their_closed_form(void **state)
 	};
 	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
 	const double said = 2.0 * (double)bytes / GPUS / payload_per_ps;
-	const double is = (double)time_of_hosts("double-tree", bytes, HOSTS);
+	const double is = (double)time_of_hosts("double-tree", bytes, HOSTS, GPUS);
 
 	assert_true(collective_law(&of).bytes == 2.0 * (double)bytes);
 	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
@@ -235,7 +308,7 @@ static void switch_that_reduces__takes_its_closed_form(void **state)
 {
 	const uint64_t bytes = 4ull << 30;
 	const double said = 2 * 500e3 + (double)(bytes + (128 << 10)) / 450e9 * 1e12;
-	const double is = (double)time_of_hosts("nvls", bytes, 1);
+	const double is = (double)time_of_hosts("nvls", bytes, 1, GPUS);
 
 	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
 	assert_true(fabs(is / said - 1) < 0.001);
@@ -248,7 +321,7 @@ static void switches_and_trees__take_their_closed_form(void **state)
 	const uint64_t bytes = 1ull << 30;
 	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
 	const double said = 2.0 * (double)bytes / GPUS / payload_per_ps;
-	const double is = (double)time_of_hosts("nvls", bytes, HOSTS);
+	const double is = (double)time_of_hosts("nvls", bytes, HOSTS, GPUS);
 
 	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
 	assert_true(is > said && is < 1.02 * said);
@@ -265,9 +338,8 @@ static void result__is_the_same_with_several_threads(void **state)
 	uint64_t hash = 0;
 
 	for (config.threads = 1; config.threads <= 4; config.threads *= 2) {
-		collective_job_close(&collective_job);
 		fabric_result_free(&result);
-		assert_int_equal(collective_job_open(&collective_job, &collective), 0);
+		open_job(&collective);
 		run(&config, &result);
 		if (config.threads > 1) {
 			assert_int_equal(result.hash, hash);
@@ -285,6 +357,8 @@ int main(void)
 		cmocka_unit_test_teardown(engines__take_the_closed_forms, teardown),
 		cmocka_unit_test_teardown(pipelines__take_their_closed_forms, teardown),
 		cmocka_unit_test_teardown(rings_over_hosts__share_out_the_nics, teardown),
+		cmocka_unit_test_teardown(nics_of_a_gpu__share_what_is_no_ring, teardown),
+		cmocka_unit_test_teardown(graph__has_the_rings_of_a_scenario, teardown),
 		cmocka_unit_test_teardown(ring_in_a_host__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(hierarchy__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(trees_over_hosts__take_their_closed_form, teardown),

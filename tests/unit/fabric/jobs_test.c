@@ -77,7 +77,8 @@ static void token_begin(struct job *job, uint32_t rank, struct job_sink *sink)
 		pass_on((struct token *)job, 0, 0, VB_US, sink);
 }
 
-static void token_arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void token_arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct token *token = (struct token *)job;
 	assert_int_equal(rank, (tag + 1) % RANKS);
@@ -178,8 +179,8 @@ static void stream_begin(struct job *job, uint32_t rank, struct job_sink *sink)
 		send_one(stream, rank, 0, sink);
 }
 
-static void stream_ended(
-	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is, struct job_sink *sink)
+static void stream_ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is,
+	const void *carried, struct job_sink *sink)
 {
 	struct stream *stream = (struct stream *)job;
 	stream->ended[rank]++;
@@ -187,7 +188,8 @@ static void stream_ended(
 	send_one(stream, rank, at, sink);
 }
 
-static void stream_arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void stream_arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct stream *stream = (struct stream *)job;
 	const uint32_t src = (rank + RANKS - 1 - (uint32_t)(tag - 1) % (RANKS - 1)) % RANKS;
@@ -322,19 +324,136 @@ static void messages_that_fail__are_told(void **state)
 	}
 }
 
-/* A job may have 32 connections of their own between two endpoints, and no more. */
-static void connections_without_end__end_the_run(void **state)
+/* Beyond 32 between two endpoints the destination numbers them. */
+static void connections_of_a_pair__are_as_many_as_a_job_opens(void **state)
 {
 	static struct stream stream;
 	make_leaves();
-	for (uint32_t at_once = 32; at_once <= 33; at_once++) {
-		stream = make_stream((RANKS - 1) * at_once, (RANKS - 1) * at_once, 1 << 20, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t hash = 0;
+		for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+			stream = make_stream((RANKS - 1) * 500, (RANKS - 1) * 1000, 3000, 0);
+			struct job *const jobs[] = { &stream.job };
+			struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+			config.threads = threads;
+			config.receive_buffer = i * 4194304;
+			run(&config, &result);
+			assert_int_equal(result.end, FABRIC_DONE);
+			assert_int_equal(result.flows_done, (RANKS - 1) * 1000 * RANKS);
+			assert_int_equal(result.flows_failed, 0);
+			assert_true(hash == 0 || result.hash == hash);
+			hash = result.hash;
+			fabric_result_free(&result);
+		}
+	}
+}
+
+/* What is over gives its number back, behind sockets too. */
+static void numbers__are_used_again(void **state)
+{
+	static struct stream stream;
+	make_leaves();
+	for (unsigned i = 0; i < 2; i++) {
+		stream = make_stream(20, 10000, 100, 0);
+		struct job *const jobs[] = { &stream.job };
+		struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+		config.receive_buffer = i * 4194304;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_DONE);
+		assert_int_equal(result.flows_failed, 0);
+		fabric_result_free(&result);
+	}
+}
+
+/* An endpoint has 8,192 numbers for its requesters. */
+static void connections_without_end__end_the_run(void **state)
+{
+	enum { REQUESTERS = 8192 };
+	static struct stream stream;
+	make_leaves();
+	for (uint32_t at_once = REQUESTERS; at_once <= REQUESTERS + 1; at_once++) {
+		stream = make_stream(at_once, at_once, 1000, 0);
 		struct job *const jobs[] = { &stream.job };
 		const struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
 		run(&config, &result);
-		assert_int_equal(result.end, at_once == 32 ? FABRIC_DONE : FABRIC_NUMBERS);
+		assert_int_equal(result.end, at_once == REQUESTERS ? FABRIC_DONE : FABRIC_NUMBERS);
+		assert_true(
+			at_once == REQUESTERS ? result.out_of_numbers == NETWORK_NONE : result.out_of_numbers < RANKS);
 		fabric_result_free(&result);
 	}
+}
+
+/* More than a byte counts. */
+static void jobs__are_as_many_as_a_scenario_has(void **state)
+{
+	enum { JOBS = 600 };
+	static struct stream streams[JOBS];
+	struct job *jobs[JOBS];
+	make_leaves();
+	for (uint32_t i = 0; i < JOBS; i++) {
+		streams[i] = make_stream(1, 2, 3000, 1);
+		jobs[i] = &streams[i].job;
+	}
+	const struct fabric_config config = config_of(FABRIC_ENGINE, jobs, JOBS);
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	for (uint32_t i = 0; i < JOBS; i++)
+		for (uint32_t rank = 0; rank < RANKS; rank++)
+			assert_int_equal(streams[i].ended[rank], 2);
+	fabric_result_free(&result);
+}
+
+/* Rank 3 lacks memory when the token comes: with any number of threads the run ends so, not as one that waits. */
+static void forget_at_3(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
+{
+	if (rank == 3)
+		sink->lack_memory(sink);
+	else
+		token_arrived(job, rank, tag, at, carried, sink);
+}
+
+static void job_without_memory__ends_the_run(void **state)
+{
+	static const struct job_kind kind = {
+		.begin = token_begin, .arrived = forget_at_3, .computed = token_computed
+	};
+	static struct token token;
+	make_leaves();
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		token = make_token(8, 0);
+		token.job.kind = &kind;
+		struct job *const jobs[] = { &token.job };
+		struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+		config.threads = threads;
+		run(&config, &result);
+		assert_int_equal(result.end, FABRIC_MEMORY);
+		fabric_result_free(&result);
+	}
+}
+
+/* ---- The order in which messages are told ------------------------------------------------------------------------ */
+
+/* Rank 0 sends to all others at once, with one tag: the nearer to the last, the fewer bytes, so those end first. */
+static void begin_alike(struct job *job, uint32_t rank, struct job_sink *sink)
+{
+	for (uint32_t to = 1; rank == 0 && to < RANKS; to++)
+		sink->send(sink, &(struct message){ .dst = to, .bytes = (RANKS - to) * 100000, .tag = 7 });
+}
+
+static void messages_with_one_tag__are_told_by_destination(void **state)
+{
+	static const struct job_kind kind = { .begin = begin_alike };
+	struct job job = { &kind, RANKS - 1, RANKS };
+	struct job *const jobs[] = { &job };
+	make_leaves();
+	struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);
+	config.tells_messages = true;
+	run(&config, &result);
+	assert_int_equal(result.message_count, RANKS - 1);
+	assert_true(result.messages[0].end > result.messages[RANKS - 2].end);
+	for (uint32_t i = 0; i < RANKS - 1; i++)
+		assert_int_equal(result.messages[i].dst, i + 1);
 }
 
 int main(void)
@@ -347,7 +466,12 @@ int main(void)
 		cmocka_unit_test_teardown(messages_of_a_channel__arrive_in_order, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
 		cmocka_unit_test_teardown(messages_that_fail__are_told, teardown),
+		cmocka_unit_test_teardown(connections_of_a_pair__are_as_many_as_a_job_opens, teardown),
+		cmocka_unit_test_teardown(numbers__are_used_again, teardown),
 		cmocka_unit_test_teardown(connections_without_end__end_the_run, teardown),
+		cmocka_unit_test_teardown(jobs__are_as_many_as_a_scenario_has, teardown),
+		cmocka_unit_test_teardown(job_without_memory__ends_the_run, teardown),
+		cmocka_unit_test_teardown(messages_with_one_tag__are_told_by_destination, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

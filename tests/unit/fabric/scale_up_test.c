@@ -1,9 +1,10 @@
 /* Hosts with GPUs: transfers in a host take what max-min shares of the ports say, exactly, and messages between hosts
  * leave and come by the GPUs' own NICs. */
+#include "base/random.h"
 #include "net/job.h"
 #include "nets.h"
 
-enum { GPUS = 4, HOSTS = 2, MOST = 64 };
+enum { GPUS = 4, HOSTS = 2, MOST = 1 << 17, CROWD = 200 };
 
 #define GB_S (8 * GBPS)
 
@@ -27,9 +28,16 @@ struct given {
 	vb_time start;
 };
 
+/* How a message goes through a switch that reduces. */
+struct switched {
+	bool is_of_sum, is_copy;
+	uint32_t channel;
+};
+
 struct plan {
 	struct job job;
 	const struct given *messages;
+	const struct switched *switched; /* by message; NULL: none is */
 	uint32_t count;
 	vb_time arrived[MOST], ended[MOST];
 };
@@ -37,25 +45,31 @@ struct plan {
 static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 {
 	const struct plan *plan = (const struct plan *)job;
-	for (uint32_t i = 0; i < plan->count; i++)
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct switched by = plan->switched ? plan->switched[i] : (struct switched){ 0 };
 		if (plan->messages[i].src == rank)
 			sink->send(sink, &(struct message){ .src = rank,
 						 .dst = plan->messages[i].dst,
 						 .bytes = plan->messages[i].bytes,
 						 .start = plan->messages[i].start,
 						 .tag = i,
+						 .channel = by.channel,
+						 .is_of_sum = by.is_of_sum,
+						 .is_copy = by.is_copy,
 						 .tells_arrival = true });
+	}
 }
 
-static void arrived(struct job *job, uint32_t rank, uint64_t tag, vb_time at, struct job_sink *sink)
+static void arrived(
+	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const void *carried, struct job_sink *sink)
 {
 	struct plan *plan = (struct plan *)job;
 	assert_int_equal(plan->messages[tag].dst, rank);
 	plan->arrived[tag] = at;
 }
 
-static void ended(
-	struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is, struct job_sink *sink)
+static void ended(struct job *job, uint32_t rank, uint64_t tag, vb_time at, const struct flow_result *is,
+	const void *carried, struct job_sink *sink)
 {
 	struct plan *plan = (struct plan *)job;
 	assert_int_equal(plan->messages[tag].src, rank);
@@ -66,6 +80,8 @@ static void ended(
 static const struct job_kind kind = { .begin = begin, .arrived = arrived, .ended = ended, .ends_by_arrival = true };
 
 static struct plan plan;
+
+static const struct switched *switched;
 
 static void run_messages(const struct given *messages, uint32_t count, struct hosts hosts, uint32_t threads)
 {
@@ -84,7 +100,9 @@ static void run_messages(const struct given *messages, uint32_t count, struct ho
 	for (uint32_t i = 0; i < 2; i++)
 		network_connect(&network, network_switch_node(i), network_switch_node(2), 400 * GBPS, VB_US);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-	plan = (struct plan){ .job = { &kind, count, HOSTS * hosts.gpus }, .messages = messages, .count = count };
+	plan = (struct plan){
+		.job = { &kind, count, HOSTS * hosts.gpus }, .messages = messages, .switched = switched, .count = count
+	};
 	struct job *const jobs[] = { &plan.job };
 	struct fabric_config config = config_hpcc(&network, &no_flows);
 	config.hosts = hosts;
@@ -168,6 +186,201 @@ static void transfer__that_takes_longer_than_a_run_may_is_open_at_its_end(void *
 	assert_int_equal(result.flows_done, 1);
 }
 
+/* A port of 125 kB/s cannot give each a byte per second: each has one all the same. */
+static void more_transfers_than_bytes_per_second__end(void **state)
+{
+	enum { COUNT = 125001 };
+	static struct given messages[COUNT];
+	for (uint32_t i = 0; i < COUNT; i++)
+		messages[i] = (struct given){ 0, 1, 1, 0 };
+	run_plan(messages, COUNT, (struct hosts){ .gpus = GPUS, .nics = GPUS, .scale_up = 1000000 }, 1);
+	assert_int_equal(plan.arrived[0], VB_S);
+	assert_int_equal(plan.arrived[COUNT - 1], VB_S);
+}
+
+/* ---- A switch that reduces --------------------------------------------------------------------------------------- */
+
+static void run_switched(const struct given *messages, const struct switched *ways, uint32_t count)
+{
+	switched = ways;
+	run_plan(messages, count, four, 1);
+	switched = NULL;
+}
+
+/* A GPU's part of a sum goes to the switch by the GPU's own port alone, even if its program is told of the sum. */
+static void parts_of_a_sum__use_the_sender_s_port_alone(void **state)
+{
+	const struct given messages[] = { { 0, 0, 100000, 0 }, { 1, 0, 100000, 0 }, { 2, 0, 100000, 0 } };
+	const struct switched ways[] = { { true, false, 1 }, { true, false, 1 }, { false, false, 0 } };
+	run_switched(messages, ways, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(plan.arrived[i], VB_US + 300 * VB_NS);
+}
+
+/* All GPUs get a copy by their own ports, and the sender's port is free for another message. */
+static void copies__use_the_receivers_ports_alone(void **state)
+{
+	const struct given messages[] = { { 0, 0, 100000, 0 }, { 0, 1, 100000, 0 }, { 0, 2, 100000, 0 },
+		{ 0, 3, 100000, 0 } };
+	const struct switched ways[] = { { false, true, 1 }, { false, true, 1 }, { false, true, 1 },
+		{ false, false, 0 } };
+	run_switched(messages, ways, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(plan.arrived[i], VB_US + 300 * VB_NS);
+}
+
+/* Pieces of one connection go one after the other; the first of each of two share the port. */
+static void pieces_through_the_switch__are_in_order_on_their_connection(void **state)
+{
+	const struct given messages[] = { { 0, 0, 100000, 0 }, { 0, 0, 100000, 0 }, { 0, 0, 100000, 500 * VB_NS } };
+	struct switched ways[] = { { true, false, 1 }, { true, false, 1 }, { true, false, 1 } };
+	run_switched(messages, ways, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(plan.arrived[i], (i + 1) * VB_US + 300 * VB_NS);
+	ways[1].channel = 2;
+	run_switched(messages, ways, 3);
+	assert_int_equal(plan.arrived[0], 2 * VB_US + 300 * VB_NS);
+	assert_int_equal(plan.arrived[1], 2 * VB_US + 300 * VB_NS);
+	assert_int_equal(plan.arrived[2], 3 * VB_US + 300 * VB_NS);
+}
+
+/* ---- Against a simple simulation --------------------------------------------------------------------------------- */
+
+/* All ports and transfers are looked at whenever one begins or ends. */
+struct simple {
+	const struct given *messages; /* in the order in which they begin */
+	uint32_t count, ports;
+	uint64_t rate_of_port;
+	uint64_t rate[CROWD], free[2 * CROWD];
+	uint32_t waiting[2 * CROWD];
+	unsigned __int128 left[CROWD];
+	vb_time now, over[CROWD]; /* -1: not yet */
+};
+
+static bool is_under_way(const struct simple *simple, uint32_t i)
+{
+	return simple->messages[i].start <= simple->now && simple->over[i] < 0;
+}
+
+static uint32_t port_of(const struct simple *simple, uint32_t i, bool is_in)
+{
+	return is_in ? simple->ports / 2 + simple->messages[i].dst : simple->messages[i].src;
+}
+
+static uint64_t simple_tightest(const struct simple *simple)
+{
+	uint64_t least = UINT64_MAX;
+	for (uint32_t i = 0; i < simple->ports; i++)
+		if (simple->waiting[i] && simple->free[i] / simple->waiting[i] < least)
+			least = simple->free[i] / simple->waiting[i];
+	return least;
+}
+
+static void simple_give(struct simple *simple, uint64_t share)
+{
+	for (uint32_t i = 0; i < simple->count; i++) {
+		const uint32_t from = port_of(simple, i, false), to = port_of(simple, i, true);
+		if (!is_under_way(simple, i) || simple->rate[i] > 0)
+			continue;
+		if (simple->free[from] / simple->waiting[from] > share &&
+			simple->free[to] / simple->waiting[to] > share)
+			continue;
+		simple->rate[i] = share;
+		simple->free[from] -= share;
+		simple->free[to] -= share;
+		simple->waiting[from]--;
+		simple->waiting[to]--;
+	}
+}
+
+static void simple_rates(struct simple *simple)
+{
+	for (uint32_t i = 0; i < simple->ports; i++) {
+		simple->free[i] = simple->rate_of_port;
+		simple->waiting[i] = 0;
+	}
+	for (uint32_t i = 0; i < simple->count; i++) {
+		simple->rate[i] = 0;
+		simple->waiting[port_of(simple, i, false)] += is_under_way(simple, i);
+		simple->waiting[port_of(simple, i, true)] += is_under_way(simple, i);
+	}
+	for (uint64_t share; (share = simple_tightest(simple)) != UINT64_MAX;)
+		simple_give(simple, share);
+}
+
+/* Up to when the next begins or ends; -1: none does. */
+static vb_time simple_next(const struct simple *simple)
+{
+	vb_time next = -1;
+	for (uint32_t i = 0; i < simple->count; i++) {
+		vb_time at = simple->messages[i].start;
+		if (simple->over[i] >= 0)
+			continue;
+		if (is_under_way(simple, i))
+			at = simple->now + (vb_time)((simple->left[i] + simple->rate[i] - 1) / simple->rate[i]);
+		if (next < 0 || at < next)
+			next = at;
+	}
+	return next;
+}
+
+static void simple_run(struct simple *simple)
+{
+	simple->now = -1;
+	for (uint32_t i = 0; i < simple->count; i++) {
+		simple->left[i] = (unsigned __int128)simple->messages[i].bytes * VB_S;
+		simple->over[i] = -1;
+	}
+	for (vb_time next; (next = simple_next(simple)) >= 0;) {
+		for (uint32_t i = 0; i < simple->count; i++) {
+			if (!is_under_way(simple, i))
+				continue;
+			const unsigned __int128 gone =
+				(unsigned __int128)simple->rate[i] * (uint64_t)(next - simple->now);
+			simple->left[i] -= gone < simple->left[i] ? gone : simple->left[i];
+			if (simple->left[i] == 0)
+				simple->over[i] = next;
+		}
+		simple->now = next;
+		simple_rates(simple);
+	}
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct given *one = a, *other = b;
+	if (one->start != other->start)
+		return one->start < other->start ? -1 : 1;
+	return one->src < other->src ? -1 : one->src > other->src;
+}
+
+/* Messages of a host of eight GPUs: some begin together, some are of equal size, and some pairs have several. */
+static void random_transfers__end_as_in_a_simple_simulation(void **state)
+{
+	static struct simple simple;
+	static struct given messages[CROWD];
+	const struct hosts eight = { .gpus = 8, .nics = 8, .scale_up = 100 * GB_S + 8 * 17 };
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct vb_random random;
+		vb_random_seed(&random, seed);
+		for (uint32_t i = 0; i < CROWD; i++) {
+			const uint32_t src = vb_random_below(&random, 8);
+			messages[i] = (struct given){ .src = src,
+				.dst = (src + 1 + vb_random_below(&random, 7)) % 8,
+				.bytes = 1 + 30000 * vb_random_below(&random, 4) +
+					 vb_random_below(&random, seed & 1 ? 1000 : 1),
+				.start = vb_random_below(&random, 32) * 200 * VB_NS };
+		}
+		qsort(messages, CROWD, sizeof(*messages), by_start);
+		run_plan(messages, CROWD, eight, 1);
+		simple = (struct simple){ .messages = messages, .count = CROWD, .ports = 16 };
+		simple.rate_of_port = eight.scale_up / 8;
+		simple_run(&simple);
+		for (uint32_t i = 0; i < CROWD; i++)
+			assert_int_equal(plan.arrived[i], simple.over[i]);
+	}
+}
+
 /* ---- NICs -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t sent_by(uint32_t endpoint)
@@ -192,8 +405,11 @@ static void nics__are_shared_out(void **state)
 	assert_true(sent_by(0) > 100000 && sent_by(1) > 50000);
 	assert_int_equal(result.scale_up_bytes, 7000);
 	const struct hosts two = { .gpus = 2, .nics = GPUS, .scale_up = 100 * GB_S };
-	for (uint32_t channel = 0; channel < 4; channel++)
-		assert_int_equal(hosts_endpoint_of(&two, 3, channel), 4 + 2 + channel % 2);
+	for (uint32_t turn = 0; turn < 4; turn++)
+		assert_int_equal(hosts_endpoint_of(&two, 3, turn), 4 + 2 + turn % 2);
+	const struct given from_one[] = { { 1, 2, 100000, 0 }, { 0, 2, 50000, 0 } };
+	run_plan(from_one, 2, two, 1); /* to one GPU, each by another of its NICs */
+	assert_true(sent_by(2) + sent_by(3) > 100000 && sent_by(0) + sent_by(1) > 50000);
 }
 
 /* All to all, in and between hosts. */
@@ -228,7 +444,8 @@ static void hosts_that_do_not_divide__are_refused(void **state)
 	expect_refused((struct hosts){ .gpus = 8, .nics = 0, .scale_up = GB_S }, 8, "without a NIC");
 	expect_refused((struct hosts){ .gpus = 8, .nics = 3, .scale_up = GB_S }, 9, "cannot share out 3 NICs");
 	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = GB_S }, 12, "no whole number of hosts");
-	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 0 }, 16, "slower than 1 Mb/s");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 0 }, 16, "set hosts.scale-up, or hosts.gpu");
+	expect_refused((struct hosts){ .gpus = 8, .nics = 8, .scale_up = 999999 }, 16, "slower than 1 Mb/s");
 }
 
 int main(void)
@@ -240,6 +457,11 @@ int main(void)
 		cmocka_unit_test_teardown(transfer__that_comes_later_takes_its_share, teardown),
 		cmocka_unit_test_teardown(transfer__may_take_as_long_as_it_needs, teardown),
 		cmocka_unit_test_teardown(transfer__that_takes_longer_than_a_run_may_is_open_at_its_end, teardown),
+		cmocka_unit_test_teardown(more_transfers_than_bytes_per_second__end, teardown),
+		cmocka_unit_test_teardown(parts_of_a_sum__use_the_sender_s_port_alone, teardown),
+		cmocka_unit_test_teardown(copies__use_the_receivers_ports_alone, teardown),
+		cmocka_unit_test_teardown(pieces_through_the_switch__are_in_order_on_their_connection, teardown),
+		cmocka_unit_test_teardown(random_transfers__end_as_in_a_simple_simulation, teardown),
 		cmocka_unit_test_teardown(messages_between_hosts__go_by_their_own_nics, teardown),
 		cmocka_unit_test_teardown(nics__are_shared_out, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),

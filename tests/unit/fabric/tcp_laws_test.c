@@ -66,9 +66,9 @@ static double mean_window(
 	add_flow(&flows, 0, 1, 1ull << 40, 0);
 	config.tcp.rto_min = 3 * round;
 	begin(&config);
-	windows_advance(&fabric, (vb_time)rounds * round / 5);
+	windows_advance(&fabric, (vb_time)rounds * round / 5, NULL);
 	const uint64_t before = sender_of(0)->una;
-	windows_advance(&fabric, (vb_time)rounds * round * 6 / 5);
+	windows_advance(&fabric, (vb_time)rounds * round * 6 / 5, NULL);
 	const uint64_t segments = sender_of(0)->una - before;
 	fabric_end(&fabric);
 	teardown(NULL);
@@ -143,12 +143,12 @@ static struct seen look_at_dctcp(uint32_t flows_n, uint32_t k, vb_time for_long)
 	config.mtu = 1410;
 	begin(&config);
 	vb_time now = WARM_UP * VB_MS;
-	windows_advance(&fabric, now);
+	windows_advance(&fabric, now, NULL);
 	struct seen seen = { .least = 1e9 };
 	const uint64_t bytes = fabric.links[link].bytes;
 	unsigned count = 0;
 	for (; now < WARM_UP * VB_MS + for_long; now += VB_US, count++) {
-		windows_advance(&fabric, now);
+		windows_advance(&fabric, now, NULL);
 		const vb_time busy = fabric.links[link].free_at - now;
 		const double queued = busy > 0 ? (double)busy / (PACKET * (double)VB_NS) : 0;
 		seen.least = queued < seen.least ? queued : seen.least;

@@ -152,16 +152,24 @@ static void require_uncounted(int fd)
 
 static int said; /* memory that stderr goes to */
 
-static void require_said(const char *words)
+static bool has_said(const char *words)
 {
 	static char text[16384];
 	ssize_t length = pread(said, text, sizeof(text) - 1, 0);
 
 	REQUIRE(length >= 0);
 	text[length] = '\0';
-	if (!strstr(text, words))
+	return strstr(text, words);
+}
+
+/* A lane speaks when it has given its mutex away, after the completion that it speaks of: the words are awaited. */
+static void require_said(const char *words)
+{
+	for (int ms = 0; ms < PATIENCE_MS && !has_said(words); ms++)
+		sleep_ms(1);
+	if (!has_said(words))
 		dprintf(STDERR_FILENO, "missing: %s\n", words);
-	REQUIRE(strstr(text, words));
+	REQUIRE(has_said(words));
 }
 
 static void close_all_but(int kept)

@@ -16,6 +16,8 @@ struct sent {
 static struct sent sent[4096];
 static uint32_t sent_count, knows[MOST_RANKS];
 static struct collective_job job;
+static struct rank_groups groups;
+static const struct hosts hosts_of_gpus = { .gpus = GPUS, .nics = GPUS };
 
 static void note(struct job_sink *sink, const struct message *message)
 {
@@ -29,7 +31,16 @@ static const struct flow_result no_error;
 static int teardown(void **state)
 {
 	collective_job_close(&job);
+	rank_groups_close(&groups);
 	return 0;
+}
+
+static void open_job(const struct collective *collective, uint32_t first)
+{
+	collective_job_close(&job);
+	rank_groups_close(&groups);
+	assert_int_equal(rank_groups_open(&groups, &hosts_of_gpus, first, collective->ranks), 0);
+	assert_int_equal(collective_job_open(&job, collective, &groups), 0);
 }
 
 /* Messages arrive in the order in which they are sent, or the newest first, and then at the sender's next call. */
@@ -44,9 +55,8 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 		.start = 5,
 		.gpus = GPUS,
 		.reduces = true };
-	collective_job_close(&job);
 	assert_int_equal(collective_check(&collective, why, sizeof(why)), 0);
-	assert_int_equal(collective_job_open(&job, &collective), 0);
+	open_job(&collective, 0);
 	sent_count = 0;
 	memset(has_arrived, 0, sizeof(has_arrived));
 	for (uint32_t rank = 0; rank < ranks; rank++)
@@ -60,8 +70,8 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 		has_arrived[next] = true;
 		knows[sent[next].is.dst] |= sent[next].carries;
 		assert_true(sent[next].is.tells_arrival);
-		job.job.kind->arrived(&job.job, sent[next].is.dst, sent[next].is.tag, 100, &sink);
-		job.job.kind->ended(&job.job, sent[next].is.src, sent[next].is.tag, 120, &no_error, &sink);
+		job.job.kind->arrived(&job.job, sent[next].is.dst, sent[next].is.tag, 100, NULL, &sink);
+		job.job.kind->ended(&job.job, sent[next].is.src, sent[next].is.tag, 120, &no_error, NULL, &sink);
 	}
 	assert_int_equal(sent_count, job.job.operations);
 }
@@ -168,13 +178,13 @@ static void double_tree__sends_each_half_up_and_down(void **state)
 static void all_to_all__has_eight_under_way(void **state)
 {
 	const struct collective collective = { .kind = "alltoall", .ranks = 16, .bytes = 1600 };
-	assert_int_equal(collective_job_open(&job, &collective), 0);
+	open_job(&collective, 0);
 	sent_count = 0;
 	job.job.kind->begin(&job.job, 3, &sink);
 	assert_int_equal(sent_count, 8);
-	job.job.kind->arrived(&job.job, 3, 0, 10, &sink);
+	job.job.kind->arrived(&job.job, 3, 0, 10, NULL, &sink);
 	assert_int_equal(sent_count, 8);
-	job.job.kind->ended(&job.job, 3, 5, 20, &no_error, &sink);
+	job.job.kind->ended(&job.job, 3, 5, 20, &no_error, NULL, &sink);
 	assert_int_equal(sent_count, 9);
 	assert_int_equal(sent[8].is.dst, (3 + 1 + 8) % 16);
 	assert_int_equal(sent[8].is.bytes, 100);
@@ -210,24 +220,6 @@ static void start__is_that_of_the_first_step(void **state)
 		assert_int_equal(sent[i].is.start, sent[i].is.tag == 0 ? 5 : 100);
 }
 
-/* As many rings as the host has NICs, or channels; all bytes that a protocol sends are shared out. */
-static void rings__share_out_what_is_sent(void **state)
-{
-	struct collective of = { .kind = "allreduce", .algorithm = "ring", .ranks = 8, .bytes = 1000, .gpus = GPUS };
-	uint64_t bytes = 0;
-	assert_int_equal(collective_rings(&of, GPUS), GPUS);
-	of.channels = 3;
-	of.wire = 2000;
-	assert_int_equal(collective_rings(&of, GPUS), 3);
-	for (uint32_t i = 0; i < 3; i++) {
-		const struct collective ring = collective_ring(&of, GPUS, i);
-		assert_int_equal(ring.wire, 0);
-		bytes += ring.bytes;
-	}
-	assert_int_equal(bytes, 2000);
-	assert_true(collective_law(&of).bytes == 2 * 2000 * 7.0 / 8);
-}
-
 static void expect_refused(const char *algorithm, uint32_t ranks, const char *part)
 {
 	char why[200] = "";
@@ -248,11 +240,121 @@ static void what_does_not_work__is_refused(void **state)
 	expect_refused("ring", 1 << 20, "more messages");
 }
 
+/* ---- Parts ------------------------------------------------------------------------------------------------------- */
+
+static struct collective of_hosts(const char *algorithm, uint32_t gpus)
+{
+	return (struct collective){
+		.kind = "allreduce", .algorithm = algorithm, .ranks = 16, .bytes = 1001, .gpus = gpus
+	};
+}
+
+/* So that each NIC has one of a ring's or a tree's; where a GPU has several NICs, each other algorithm has as many
+ * parts. */
+static void parts__are_as_many_as_nics(void **state)
+{
+	static const struct {
+		const char *algorithm;
+		uint32_t gpus, nics, in_group, parts;
+	} cases[] = { { "ring", 4, 4, 4, 4 }, { "ring", 4, 2, 4, 2 }, { "ring", 4, 8, 4, 8 }, { "ring", 4, 4, 2, 2 },
+		{ "ring", 4, 8, 2, 4 }, { "ring", 4, 8, 1, 2 }, { "ring", 1, 2, 1, 2 }, { "ring", 4, 4, 16, 1 },
+		{ "ring", 4, 4, 0, 1 }, { "direct", 4, 4, 4, 1 }, { "direct", 4, 8, 4, 2 },
+		{ "hierarchical", 4, 8, 4, 2 }, { "double-tree", 2, 8, 2, 8 }, { "nvls", 4, 2, 4, 2 },
+		{ "ring", 0, 0, 1, 1 } };
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct hosts hosts = { .gpus = cases[i].gpus, .nics = cases[i].nics };
+		const struct collective of = of_hosts(cases[i].algorithm, cases[i].in_group);
+		uint64_t bytes = 0;
+		assert_int_equal(collective_parts(&of, &hosts), cases[i].parts);
+		for (uint32_t k = 0; k < cases[i].parts; k++)
+			bytes += collective_part_of(&of, &hosts, k).bytes;
+		assert_int_equal(bytes, 1001);
+	}
+	const struct hosts two_ports = { .gpus = 4, .nics = 4, .ports = 2 };
+	const struct collective of = of_hosts("ring", 4);
+	assert_int_equal(collective_parts(&of, &two_ports), 8); /* a flow for each port */
+	struct collective tiny = of_hosts("ring", 4);
+	tiny.bytes = 3;
+	assert_int_equal(collective_parts(&tiny, &hosts_of_gpus), 1);
+}
+
+/* As many rings as the host has NICs, or channels; all bytes that a protocol sends are shared out. */
+static void rings__share_out_what_is_sent(void **state)
+{
+	const struct hosts hosts = { .gpus = GPUS, .nics = GPUS };
+	struct collective of = { .kind = "allreduce", .algorithm = "ring", .ranks = 8, .bytes = 1000, .gpus = GPUS };
+	uint64_t bytes = 0;
+	assert_int_equal(collective_parts(&of, &hosts), GPUS);
+	assert_int_equal(collective_parts(&of, &(struct hosts){ .gpus = GPUS, .nics = 2 * GPUS }), 2 * GPUS);
+	of.channels = 3;
+	assert_int_equal(collective_parts(&of, &(struct hosts){ .gpus = GPUS, .nics = 2 * GPUS }), 3);
+	of.wire = 2000;
+	assert_int_equal(collective_parts(&of, &hosts), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct collective ring = collective_part_of(&of, &hosts, i);
+		assert_int_equal(ring.wire, 0);
+		bytes += ring.bytes;
+	}
+	assert_int_equal(bytes, 2000);
+	assert_true(collective_law(&of).bytes == 2 * 2000 * 7.0 / 8);
+}
+
+/* Whichever part sends from a place of a host to one of the next, no two go by one NIC. */
+static void expect_a_nic_each(const char *algorithm, uint32_t nics, uint32_t from_place, uint32_t to_place)
+{
+	const struct hosts hosts = { .gpus = 4, .nics = nics, .keeps_rails = true };
+	const struct collective of = of_hosts(algorithm, 4);
+	uint32_t leaves_by = 0;
+	for (uint32_t k = 0; k < nics; k++) {
+		const struct collective part = collective_part_of(&of, &hosts, k);
+		const uint32_t from = collective_rank_at(&part, from_place), to = collective_rank_at(&part, to_place);
+		assert_int_equal(collective_place_of(&part, from), from_place);
+		const uint32_t nic = hosts_sends_by(&hosts, from, to, k);
+		assert_int_equal(hosts_receives_by(&hosts, from, to, k), nics + nic);
+		leaves_by |= 1u << nic;
+	}
+	assert_int_equal(leaves_by, (1u << nics) - 1);
+}
+
+/* A ring leaves by the last place of a host, a tree by the first. */
+static void parts__leave_by_a_nic_each(void **state)
+{
+	for (uint32_t nics = 2; nics <= 8; nics *= 2) {
+		expect_a_nic_each("ring", nics, 3, 4);
+		expect_a_nic_each("double-tree", nics, 0, 4);
+		expect_a_nic_each("nvls", nics, 0, 4);
+	}
+}
+
+/* Several groups at once, each among its own ranks. */
+static void groups__keep_to_themselves(void **state)
+{
+	static const uint32_t lists[] = { 0, 2, 4, 6, 9, 3, 5, 7 };
+	const struct collective collective = { .kind = "allreduce", .ranks = 4, .bytes = 64, .start = 5 };
+	collective_job_close(&job);
+	rank_groups_close(&groups);
+	assert_int_equal(rank_groups_open_lists(&groups, &(struct hosts){ 0 }, lists, 2, 4), 0);
+	assert_int_equal(collective_job_open(&job, &collective, &groups), 0);
+	assert_int_equal(job.job.ranks, 10);
+	assert_int_equal(job.job.operations, 2 * 4 * 6);
+	sent_count = 0;
+	for (uint32_t rank = 0; rank < job.job.ranks; rank++)
+		job.job.kind->begin(&job.job, rank, &sink);
+	assert_int_equal(sent_count, 8);
+	for (uint32_t i = 0; i < sent_count; i++)
+		for (uint32_t k = 0; k < 8; k++)
+			if (lists[k] == sent[i].is.src)
+				assert_int_equal(sent[i].is.dst, lists[k / 4 * 4 + (k + 1) % 4]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(bytes__are_the_algorithms, teardown),
 		cmocka_unit_test_teardown(messages__carry_every_rank_to_every_rank, teardown),
+		cmocka_unit_test(parts__are_as_many_as_nics),
+		cmocka_unit_test(parts__leave_by_a_nic_each),
+		cmocka_unit_test_teardown(groups__keep_to_themselves, teardown),
 		cmocka_unit_test_teardown(channels__are_kept_unless_all_is_sent_at_once, teardown),
 		cmocka_unit_test_teardown(chains__lead_from_and_to_the_root, teardown),
 		cmocka_unit_test_teardown(double_tree__sends_each_half_up_and_down, teardown),

@@ -114,6 +114,7 @@ static struct happening {
 	uint64_t tag;
 	uint32_t rank;
 	enum { ARRIVES, ENDS, IS_COMPUTED } what;
+	struct graph_carried carried;
 } calendar[MOST];
 static uint32_t happening_count;
 static vb_time now;
@@ -127,13 +128,15 @@ static void note(struct happening happening)
 
 static void send(struct job_sink *sink, const struct message *message)
 {
-	note((struct happening){ now + 10, message->tag, message->dst, ARRIVES });
-	note((struct happening){ now + 20, message->tag, message->src, ENDS });
+	static const struct graph_carried nothing;
+	const struct graph_carried *carried = message->carried ? message->carried : &nothing;
+	note((struct happening){ now + 10, message->tag, message->dst, ARRIVES, *carried });
+	note((struct happening){ now + 20, message->tag, message->src, ENDS, *carried });
 }
 
 static void compute(struct job_sink *sink, vb_time until, uint64_t tag)
 {
-	note((struct happening){ until, tag, rank_called, IS_COMPUTED });
+	note((struct happening){ .at = until, .tag = tag, .rank = rank_called, .what = IS_COMPUTED });
 }
 
 static void happen(const struct happening *is, struct job_sink *sink)
@@ -142,9 +145,9 @@ static void happen(const struct happening *is, struct job_sink *sink)
 	rank_called = is->rank;
 	now = is->at;
 	if (is->what == ARRIVES)
-		job.job.kind->arrived(&job.job, is->rank, is->tag, now, sink);
+		job.job.kind->arrived(&job.job, is->rank, is->tag, now, &is->carried, sink);
 	else if (is->what == ENDS)
-		job.job.kind->ended(&job.job, is->rank, is->tag, now, &result, sink);
+		job.job.kind->ended(&job.job, is->rank, is->tag, now, &result, &is->carried, sink);
 	else
 		job.job.kind->computed(&job.job, is->rank, is->tag, now, sink);
 }
@@ -152,9 +155,9 @@ static void happen(const struct happening *is, struct job_sink *sink)
 /* The time at which the last operation ends; all do. */
 static vb_time play(void)
 {
-	struct job_sink sink = { send, compute };
+	struct job_sink sink = { .send = send, .compute = compute };
 	uint32_t left;
-	assert_int_equal(graph_job_open(&job, &file.graph), 0);
+	assert_int_equal(graph_job_open(&job, &file.graph, &(struct hosts){ 0 }), 0);
 	now = 0;
 	for (rank_called = 0; rank_called < file.graph.ranks; rank_called++)
 		job.job.kind->begin(&job.job, rank_called, &sink);

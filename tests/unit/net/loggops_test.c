@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/random.h"
 #include "net/job_file.h"
 #include "net/loggops.h"
 #include "../unit.h"
@@ -237,6 +238,116 @@ static void processor__takes_one_at_a_time(void **state)
 	expect_ends(1, (const uint32_t[]){ 10000 });
 }
 
+/* ---- Against a simple player ------------------------------------------------------------------------------------- */
+
+/* Of a job without waits, whose messages are small: each that finds something taken asks again when that is free. */
+enum { RANKS = 4, CPUS = 3, NICS = 2, CROWD = 600 };
+
+struct asking {
+	vb_time at;
+	uint64_t order;
+	const struct graph_operation *its;
+	bool is_message, is_over;
+};
+
+struct simple {
+	struct asking all[2 * CROWD];
+	uint32_t count;
+	vb_time cpus[RANKS][CPUS], sending[RANKS][NICS], receiving[RANKS][NICS], ends[RANKS];
+};
+
+static void simple_add(struct simple *simple, struct asking asking)
+{
+	asking.order = simple->count;
+	simple->all[simple->count++] = asking;
+}
+
+static struct asking *simple_next(struct simple *simple)
+{
+	struct asking *next = NULL;
+	for (struct asking *one = simple->all; one < simple->all + simple->count; one++)
+		if (!one->is_over && (!next || one->at < next->at || (one->at == next->at && one->order < next->order)))
+			next = one;
+	return next;
+}
+
+static void simple_happen(struct simple *simple, const struct loggops *is, struct asking *one)
+{
+	const struct graph_operation *its = one->its;
+	const uint32_t rank = one->is_message ? its->peer : its->rank;
+	const vb_time bytes = its->kind == GRAPH_SEND ? (vb_time)its->bytes - 1 : 0;
+	vb_time *cpu = &simple->cpus[rank][its->kind == GRAPH_SEND ? its->cpu : its->stream], *nic = NULL;
+	if (its->kind == GRAPH_SEND)
+		nic = one->is_message ? &simple->receiving[rank][its->nic] : &simple->sending[rank][its->nic];
+	const vb_time from = nic && *nic > *cpu ? *nic : *cpu;
+	if (from > one->at) {
+		one->at = from;
+		return;
+	}
+	one->is_over = true;
+	if (its->kind == GRAPH_COMPUTE)
+		*cpu = one->at + its->time;
+	else
+		*cpu = one->at + is->o + bytes * (one->is_message && is->G > is->O ? is->G : is->O);
+	if (nic)
+		*nic = one->at + is->g + bytes * is->G;
+	if (nic && !one->is_message)
+		simple_add(simple, (struct asking){ .at = one->at + is->o + is->L, .its = its, .is_message = true });
+	if (*cpu > simple->ends[rank])
+		simple->ends[rank] = *cpu;
+}
+
+static void simple_play(struct simple *simple, const struct loggops *is)
+{
+	*simple = (struct simple){ 0 };
+	for (uint32_t rank = 0; rank < file.graph.ranks; rank++)
+		for (unsigned kind = 0; kind < 2; kind++)
+			for (uint32_t i = file.graph.first[rank]; i < file.graph.first[rank + 1]; i++)
+				if (file.graph.operations[i].kind == (kind ? GRAPH_COMPUTE : GRAPH_SEND))
+					simple_add(simple, (struct asking){ .its = &file.graph.operations[i] });
+	for (struct asking *one; (one = simple_next(simple));)
+		simple_happen(simple, is, one);
+}
+
+static void put_crowd(struct vb_random *random)
+{
+	put("num_ranks %d\n", RANKS);
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		put("rank %u {\nrecv 1b from -1\n", rank);
+		for (uint32_t i = 0; i < CROWD / RANKS; i++) {
+			const uint32_t cpu = vb_random_below(random, CPUS);
+			if (vb_random_below(random, 2))
+				put("calc %u cpu %u\n", vb_random_below(random, 4) * 500, cpu);
+			else
+				put("send %ub to %u tag 0 cpu %u nic %u\n", 1 + vb_random_below(random, 900),
+					(rank + 1 + vb_random_below(random, RANKS - 1)) % RANKS, cpu,
+					vb_random_below(random, NICS));
+		}
+		put("}\n");
+	}
+}
+
+static void crowds__end_as_with_a_simple_player(void **state)
+{
+	static const char *const parameters[] = { "L=2500,o=1500,g=1000,G=6", "L=0,o=0,g=500,G=0",
+		"L=1000,o=500,g=0,G=1,O=2", "L=1,o=0,g=0,G=0" };
+	static struct simple simple;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct vb_random random;
+		struct loggops is;
+		char why[200];
+		vb_random_seed(&random, seed);
+		put_crowd(&random);
+		assert_int_equal(play(text, parameters[seed % 4]), 0);
+		loggops_read(
+			(struct span){ parameters[seed % 4], strlen(parameters[seed % 4]) }, &is, why, sizeof(why));
+		simple_play(&simple, &is);
+		for (uint32_t rank = 0; rank < RANKS; rank++)
+			assert_int_equal(result.ends[rank], simple.ends[rank]);
+		teardown(NULL);
+	}
+}
+
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
 static void expect_wrong(const char *parameters, const char *because)
@@ -287,6 +398,7 @@ int main(void)
 		cmocka_unit_test_teardown(receives_of_nothing__are_left, teardown),
 		cmocka_unit_test_teardown(jobs_of_more_than_a_day__are_refused, teardown),
 		cmocka_unit_test_teardown(processor__takes_one_at_a_time, teardown),
+		cmocka_unit_test_teardown(crowds__end_as_with_a_simple_player, teardown),
 		cmocka_unit_test_teardown(parameters__are_read, teardown),
 		cmocka_unit_test_teardown(parameters_that_are_wrong__are_refused, teardown),
 	};

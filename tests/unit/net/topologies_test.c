@@ -272,6 +272,40 @@ static void rail__with_spines_reaches_all(void **state)
 	refused(&topology, "8 machines with 4 NICs cannot be shared out among 3 leaves a rail");
 }
 
+/* NICs with two ports: pairs of leaves, each with all the endpoints of both; NICs' switches are no leaf's neighbours.
+ */
+static void leaves__are_as_many_together_as_a_nic_has_ports(void **state)
+{
+	struct topology topology = like("leaf-spine");
+	topology.endpoints = 16;
+	topology.leaves = 4;
+	topology.spines = 2;
+	topology.nic_ports = 2;
+	build(&topology, 16, 4 + 2 + 16, 16 + 32 + 4 * 2);
+	assert_int_equal(network.nic_switch_count, 16);
+	assert_int_equal(network_leaf_of(&network, 7), network_switch_node(0));
+	assert_int_equal(network_leaf_of(&network, 8), network_switch_node(2));
+	between(0, 7, 4, 2); /* by either leaf */
+	between(0, 8, 6, 8); /* by either port, either spine and either port of the other */
+	teardown(NULL);
+	topology.leaves = 5;
+	topology.endpoints = 20;
+	refused(&topology, "5 leaves are no whole number of 2, one for each port of a NIC");
+	topology.leaves = 4;
+	topology.nic_ports = 9;
+	topology.leaves = 9;
+	topology.endpoints = 18;
+	refused(&topology, "18 NICs with 9 ports each: at most 16384 with 8");
+	topology = like("rail");
+	topology.machines = 4;
+	topology.nics_a_machine = 2;
+	topology.nic_ports = 2;
+	topology.leaves = 3;
+	refused(&topology, "3 leaves a rail are no whole number of 2, one for each port of a NIC");
+	topology.leaves = 4;
+	refused(&topology, "4 leaves a rail need spines");
+}
+
 static uint64_t choose(uint64_t n, uint64_t k)
 {
 	return k == 0 ? 1 : choose(n - 1, k - 1) * n / k;
@@ -386,6 +420,7 @@ int main(void)
 		TEST(fat_tree__of_8192_has_small_routes),
 		TEST(rail__without_a_spine_reaches_its_own_alone),
 		TEST(rail__with_spines_reaches_all),
+		TEST(leaves__are_as_many_together_as_a_nic_has_ports),
 		TEST(torus__goes_round_the_shorter_way_in_each_dimension),
 		TEST(torus__of_fewer_dimensions),
 		TEST(ring__has_endpoints_on_each_switch),

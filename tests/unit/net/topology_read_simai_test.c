@@ -49,6 +49,27 @@ static void nvswitches__of_a_server_may_be_several(void **state)
 	assert_int_equal(network.switch_count, 1);
 }
 
+/* As SimAI's dual ToR networks have them: a NIC with two ports, at half of the delay on either side. */
+static void gpus__with_two_links_have_nics_of_two_ports(void **state)
+{
+	uint32_t endpoint;
+	accepted("4 1 0 2 4 X\n2 3\n0 2 200Gbps 1us 0.001\n0 3 200Gbps 1us 0\n1 2 200Gbps 1us 0\n1 3 200Gbps 1us 0\n");
+	assert_int_equal(network.endpoint_count, 2);
+	assert_int_equal(network.switch_count, 2 + 2);
+	assert_int_equal(network_nic_ports(&network), 2);
+	const struct network_link *up = &network.links[network.endpoints[1].link];
+	assert_true(network_is_nic(&network, network_index(up->to), &endpoint));
+	assert_int_equal(endpoint, 1);
+	assert_int_equal(up->bits_per_second, 400000000000);
+	assert_int_equal(up->delay, 500 * VB_NS);
+	assert_int_equal(network_leaf_of(&network, 1), network_switch_node(0));
+	struct routes *routes = routes_make(&network);
+	assert_int_equal(paths_between(&network, routes, 0, 1).links, 4);
+	assert_int_equal(paths_between(&network, routes, 0, 1).count, 2);
+	routes_free(routes);
+	assert_int_equal(network.faults[0].loss_ppm, 1000);
+}
+
 static void servers__of_one_gpu_need_no_nvswitch(void **state)
 {
 	accepted("3 1 0 1 2 X\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n");
@@ -124,14 +145,14 @@ static void links__that_are_wrong_are_named(void **state)
 	refused(HEAD "0 4 1Gbps 25ns 0.1\n", "f:3: GPU 0 loses packets to its NVSwitch, which is not supported");
 	refused(HEAD "0 4 1Gbps 25ns 0\n0 4 1Gbps 26ns 0\n", "f:4: GPU 0 has links to NVSwitches with unlike delays");
 	refused(HEAD "0 4 999Tbps 1us 0\n4 0 2Tbps 1us 0\n", "f:4: GPU 0 has more than 1000 Tb/s to NVSwitches");
-	refused(HEAD "0 6 1Gbps 1us 0\n\n0 7 1Gbps 1us 0\n",
-		"f:5: another NIC of GPU 0, whose first is in line 3: one link each is supported");
 }
 
 static void gpus__that_lack_links_or_are_unlike_are_named(void **state)
 {
 	refused("9 2 2 3 9 H100\n4 5 6 7 8 \n" NV NV_3 NIC ABOVE, "f: GPU 3 has no link to a switch");
 	refused("9 2 2 3 9 H100\n4 5 6 7 8 \n" NV NIC NIC_3 ABOVE, "f: GPU 3 has no link to an NVSwitch");
+	refused("9 2 2 3 11 H100\n4 5 6 7 8 \n" NV NV_3 NIC NIC_3 ABOVE "0 7 400Gbps 0.0005ms 0\n",
+		"f: GPU 1 has 1 links to switches, and GPU 0 has 2: equally many, at most 8, are supported");
 	refused(HEAD NV "3 5 2000Gbps 25ns 0\n" NIC NIC_3 ABOVE,
 		"f:6: GPU 3 has another rate or delay to its NVSwitches than GPU 0, line 3: unlike GPUs are not "
 		"supported");
@@ -170,6 +191,7 @@ int main(void)
 		TEST(nvswitches__of_a_server_may_be_several),
 		TEST(servers__of_one_gpu_need_no_nvswitch),
 		TEST(error_rate__is_the_share_of_lost_packets),
+		TEST(gpus__with_two_links_have_nics_of_two_ports),
 		TEST(other_formats__say_nothing_of_hosts),
 		TEST(first_line__that_is_wrong_is_named),
 		TEST(second_line__that_is_wrong_is_named),

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 ALLOWED = {
-    "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcmp", "strcspn", "strlen", "strncmp",
+    "memchr", "memcmp", "memcpy", "memmove", "memset", "strchr", "strcmp", "strcspn", "strlen", "strncmp", "strspn",
     "aligned_alloc", "calloc", "free", "malloc", "posix_memalign", "qsort", "realloc",
     "abort", "__assert_fail",
     "snprintf", "vsnprintf",            # what is wrong with a text, in words
@@ -20,6 +20,7 @@ ALLOWED = {
     "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr",
 }
 NET_WANTS = {"fopen", "fopen64", "fclose", "fread", "ferror", "strtod", "__errno_location", "__fread_chk",
+             "open", "open64", "fstat", "fstat64", "fdopen", "close",      # whether a file is a regular one
              "inflate", "inflateEnd", "inflateInit2_", "inflateReset"}   # zlib's, of files that gzip packed
 FABRIC_WANTS = {
     "clock_gettime", "sysconf",         # what a run cost; never what it does

@@ -29,7 +29,7 @@ static void open_job(const struct graph_record *records)
 {
 	char why[200];
 	assert_int_equal(graph_finish(&graph, NULL, why, sizeof(why)), 0);
-	assert_int_equal(graph_job_open(&job, &graph), 0);
+	assert_int_equal(graph_job_open(&job, &graph, &(struct hosts){ 0 }), 0);
 	for (uint32_t i = 0; i < graph.count; i++)
 		job.records[i] = records[i];
 	assert_int_equal(critical_path_find(&path, &job), 0);
@@ -94,6 +94,34 @@ static void path__stays_where_a_receive_came_late(void **state)
 	expect_step(2, 3, 8, 9, CRITICAL_OPERATION);
 }
 
+static void add_collective(uint32_t rank)
+{
+	struct graph_operation operation = {
+		.rank = rank, .kind = GRAPH_COLLECTIVE, .stream = GRAPH_NO_STREAM, .bytes = 4000, .group = 0
+	};
+	assert_int_equal(graph_find_collective(&graph, "allreduce", NULL, &operation.collective), 0);
+	assert_int_equal(graph_add(&graph, &operation), 0);
+}
+
+/* Rank 0 is the last to end, at 30, because of rank 1, which computed to 20; rank 1 ended at 28, because of rank 0. */
+static void path__leads_over_a_collective_to_the_rank_that_was_late(void **state)
+{
+	graph.ranks = 2;
+	assert_int_equal(graph_add_group(&graph, NULL, 2), 0);
+	add(0, GRAPH_COMPUTE, 0);
+	add_collective(0);
+	add(1, GRAPH_COMPUTE, 0);
+	add_collective(1);
+	open_job((const struct graph_record[]){ { 0, 5, GRAPH_NONE, GRAPH_NONE }, { 5, 30, 0, 3 },
+		{ 0, 20, GRAPH_NONE, GRAPH_NONE }, { 20, 28, 2, 1 } });
+	assert_int_equal(path.count, 3);
+	expect_step(0, 2, 0, 20, CRITICAL_NOTHING);
+	expect_step(1, 3, 20, 30, CRITICAL_OPERATION);
+	expect_step(2, 1, 30, 30, CRITICAL_MESSAGE);
+	assert_int_equal(path.computing, 20);
+	assert_int_equal(path.network, 10);
+}
+
 static void path__of_a_job_that_never_ended_is_what_has(void **state)
 {
 	graph.ranks = 1;
@@ -110,6 +138,7 @@ int main(void)
 		cmocka_unit_test_teardown(path__leads_over_a_message, teardown),
 		cmocka_unit_test_teardown(path__leads_over_a_message_that_was_long_under_way, teardown),
 		cmocka_unit_test_teardown(path__stays_where_a_receive_came_late, teardown),
+		cmocka_unit_test_teardown(path__leads_over_a_collective_to_the_rank_that_was_late, teardown),
 		cmocka_unit_test_teardown(path__of_a_job_that_never_ended_is_what_has, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,9 @@
 #include "../unit.h"
 #include <errno.h>
 #include <sys/resource.h>
+#include "net/collectives.h"
 #include "sim/simulation.h"
+#include "sim/traffic.h"
 
 static struct scenario *scenario;
 static struct simulation *simulation;
@@ -53,6 +55,24 @@ static void packet_hops__are_those_of_data_and_acks(void **state)
 	double mean = 2 + (1 + 2 + 3 + 4 + 3 + 2 + 1) / 7.0;
 	assert_true(simulation->estimate.packet_hops > 0.8 * 56 * 12 * mean &&
 		    simulation->estimate.packet_hops < 1.2 * 56 * 12 * mean);
+}
+
+/* Of 4 ranks a chain's last sends nothing, and of a reduce that is rank 0. In a double tree the root of each tree sends
+ * its half once, the others twice: down and up. */
+static void collectives__by_chains_and_trees_are_counted_rank_by_rank(void **state)
+{
+	static const char *const chains[] = { "broadcast", "reduce" };
+	char text[300];
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text), STAR "workload: {kind: %s, bytes: 300KiB}\n", chains[i]);
+		assert_int_equal(prepare(text), 0);
+		assert_true(simulation->estimate.payload_bytes == 3 * 300 * 1024);
+		assert_true(traffic_of(simulation).messages == 3 * 3);
+		assert_true(traffic_of(simulation).packets == 3 * 75);
+	}
+	assert_int_equal(prepare(STAR "workload: {kind: allreduce, algorithm: double-tree, bytes: 600KiB}\n"), 0);
+	assert_true(traffic_of(simulation).bytes == 2 * 3 * 600 * 1024);
+	assert_true(traffic_of(simulation).messages == (double)collective_messages(&simulation->given));
 }
 
 /* 100 Gb/s for 1 us: three packets of each, whatever is to be sent. */
@@ -147,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packet_hops__are_those_of_data_and_acks),
+		cmocka_unit_test(collectives__by_chains_and_trees_are_counted_rank_by_rank),
 		cmocka_unit_test(limit__bounds_what_will_be_sent),
 		cmocka_unit_test(estimate__is_said_in_units_that_people_know),
 		cmocka_unit_test(memory__that_is_not_there_is_refused_with_the_key_that_helps),

@@ -1,5 +1,6 @@
 /* Links as people name them. */
 #include <errno.h>
+#include "net/topologies.h"
 #include "sim/link_name.h"
 #include "two_switches.h"
 
@@ -35,6 +36,34 @@ static void link__names_say_where_it_leaves(void **state)
 	network_free(&network);
 }
 
+/* Each link of NICs with two ports has its name, and the ports are named by their NIC. */
+static void link__of_a_nics_port_is_found(void **state)
+{
+	const struct topology topology = { .kind = "leaf-spine",
+		.endpoints = 4,
+		.leaves = 2,
+		.spines = 1,
+		.nic_ports = 2,
+		.host_bits_per_second = 1000000000,
+		.host_delay = VB_US,
+		.profile = { .name = "ideal", .class_count = 1 } };
+	struct network network = { 0 };
+	char name[64], why[200] = "";
+	uint32_t link;
+	assert_int_equal(topology_build(&topology, &network, why, sizeof(why)), 0);
+	for (uint32_t i = 0; i < network.link_count; i++) {
+		link_text(&network, i, name, sizeof(name));
+		assert_int_equal(link_find(&network, name, &link, why, sizeof(why)), 0);
+		assert_int_equal(link, i);
+	}
+	assert_int_equal(link_find(&network, "endpoint 3 port 1", &link, why, sizeof(why)), 0);
+	assert_int_equal(network.links[link].to, network_switch_node(1));
+	assert_string_equal(link_text(&network, link, name, sizeof(name)), "endpoint 3 port 1");
+	assert_int_equal(link_find(&network, "endpoint 3 port 2", &link, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "only 2 ports at this NIC"));
+	network_free(&network);
+}
+
 static void link__that_is_not_there_is_refused_with_what_is(void **state)
 {
 	static const struct {
@@ -49,6 +78,7 @@ static void link__that_is_not_there_is_refused_with_what_is(void **state)
 		{ "switch 1 port", "which port" },
 		{ "link 8", "only 8 links" },
 		{ "endpoint 1 sideways", "is no link" },
+		{ "endpoint 1 port 0", "the NIC has one port: write \"endpoint 1\"" },
 		{ "endpoint", "is no link" },
 		{ "endpoint -1", "is no link" },
 		{ "", "is no link" },
@@ -71,6 +101,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(link__every_one_is_found_by_its_name),
 		cmocka_unit_test(link__names_say_where_it_leaves),
+		cmocka_unit_test(link__of_a_nics_port_is_found),
 		cmocka_unit_test(link__that_is_not_there_is_refused_with_what_is),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 /* Lines on standard error in five minutes of a run that asks each second. */
 static unsigned lines_of(unsigned every_s)
 {
-	struct progress progress = { .every_s = every_s, .packets = 1000 };
+	struct progress progress = { .every_s = every_s, .packets = 1000, .unit = "flow" };
 	FILE *file = tmpfile();
 	unsigned lines = 0;
 	int kept = dup(STDERR_FILENO);

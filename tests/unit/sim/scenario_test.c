@@ -294,6 +294,30 @@ static void keys__fit_their_fields(void **state)
 	}
 }
 
+/* In the file, in a variant, on the command line; a file of a network may say the rate. */
+static void gpus_without_a_rate__are_refused_with_line_and_cure(void **state)
+{
+	static const char hosts[] = "network: {topology: switch, endpoints: 8}\nhosts:\n  gpus: 4\n";
+	assert_int_equal(fill(hosts, NULL, NULL), -EINVAL);
+	assert_int_equal(error.at.line, 3);
+	assert_int_equal(error.at.column, 9);
+	assert_string_equal(error.text,
+		"hosts.gpus: 4 GPUs of a host need the rate of their ports to each other: set hosts.scale-up, as "
+		"3600G, or name the GPU, as hosts.gpu H100 (verbena sim --gpus lists them)");
+	assert_int_equal(fill(hosts, "hosts.gpus", "2"), -EINVAL);
+	assert_int_equal(error.at.line, 0);
+	assert_non_null(strstr(error.text, "hosts.gpus: 2 GPUs of a host need"));
+	assert_int_equal(
+		fill("network: {topology: switch}\nvariants: {two: {hosts: {gpus: 2}}}\nvariant: two\n", NULL, NULL),
+		-EINVAL);
+	assert_int_equal(error.at.line, 2);
+	assert_non_null(strstr(error.text, "variants.two.hosts.gpus: 2 GPUs of a host need"));
+	assert_int_equal(fill(hosts, "hosts.scale-up", "3600G"), 0);
+	assert_int_equal(fill(hosts, "hosts.gpu", "H100"), 0);
+	assert_int_equal(fill(hosts, "hosts.gpus", "0"), 0);
+	assert_int_equal(fill("network: {file: x.yml}\nhosts: {gpus: 4}\n", NULL, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +331,7 @@ int main(void)
 		cmocka_unit_test(list__that_a_command_line_makes_longer_wants_a_number),
 		cmocka_unit_test(scenario__what_is_wrong_has_a_place_and_a_cure),
 		cmocka_unit_test(keys__fit_their_fields),
+		cmocka_unit_test(gpus_without_a_rate__are_refused_with_line_and_cure),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -112,6 +112,22 @@ static void channel__is_readable_exactly_while_an_event_waits(void **state)
 	ibv_ack_cq_events(f->cq, 1);
 }
 
+static void channel__is_told_of_what_came_between_polling_and_arming(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_wc wc[4];
+	assert_int_equal(ibv_poll_cq(f->cq, 4, wc), 0);
+	send_one(f, 1, 0);
+	assert_false(fixture_is_readable(f->channel->fd));
+	ibv_req_notify_cq(f->cq, 0);
+	assert_true(fixture_is_readable(f->channel->fd));
+	take_event(f);
+	assert_true(ibv_poll_cq(f->cq, 4, wc) > 0);
+	ibv_ack_cq_events(f->cq, 1);
+	ibv_req_notify_cq(f->cq, 0);
+	assert_false(fixture_is_readable(f->channel->fd));
+}
+
 static void channel__counts_notices_of_one_cq(void **state)
 {
 	struct fixture *f = *state;
@@ -549,6 +565,7 @@ int main(void)
 		WITH_QPS(cq__is_busy_while_a_qp_uses_it),
 		WITH_QPS(cq__polls_what_the_engine_completed),
 		WITH_QPS(channel__is_readable_exactly_while_an_event_waits),
+		WITH_QPS(channel__is_told_of_what_came_between_polling_and_arming),
 		WITH_QPS(channel__counts_notices_of_one_cq),
 		WITH_DEVICE(channel__obeys_o_nonblock),
 		WITH_QPS(channel__wakes_a_waiter_that_drives_the_lane),

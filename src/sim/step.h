@@ -1,0 +1,33 @@
+/* Steps of training: the workloads of kind "step", by formula. */
+#ifndef SIM_STEP_H
+#define SIM_STEP_H
+
+#include "sim/simulation.h"
+#include "steps/formula.h"
+#include "steps/step_graph.h"
+
+struct step {
+	uint32_t workload;
+	const struct gpu *gpu;
+	struct step_plan plan;
+	struct plan_memory memory;
+	struct formula_network network;       /* by formula */
+	bool is_beyond_host[STEP_DIMENSIONS]; /* its ranks are on several hosts */
+	struct step_times times;              /* after step_run, or step_take_times */
+	double bound; /* likewise: what of the step a network between hosts that took no time would save */
+};
+
+/* Completes the plan of a workload for the network: -EINVAL and why, -ENOMEM. */
+int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size);
+/* How its ranks reach each other, in a simulation that is prepared. -ENOMEM. */
+int step_find_network(const struct simulation *simulation, struct step *step);
+/* -EINVAL and why: it does not fit into a GPU, and the scenario wants that checked. */
+int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size);
+/* By formula: 0 or -ENOMEM. */
+int step_run(struct step *step);
+/* By packets: fills in the simulation's job. -EINVAL and why, -ENOMEM. */
+int step_make_graph(struct simulation *simulation, uint32_t workload, char *why, size_t size);
+/* After that job's run, which has come to its end: opens the step and fills in its times. -ENOMEM. */
+int step_take_times(const struct simulation *simulation, struct step *step);
+
+#endif

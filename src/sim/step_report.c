@@ -1,0 +1,191 @@
+/* See step_report.h. */
+#include "sim/step_report.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "os/json.h"
+#include "sim/value.h"
+
+#define GB 1e9
+
+static const char *const recomputes[] = { "none", "selective", "full" };
+static const char *const schedules[] = { "1f1b", "interleaved", "zero-bubble" };
+
+/* What is told of communication, and of which dimensions it is: a bit each. */
+static const struct {
+	const char *name;
+	unsigned of;
+} told[] = { { "tp", 1u << STEP_TP }, { "cp", 1u << STEP_CP }, { "ep", 1u << STEP_EP }, { "pp", 1u << STEP_PP },
+	{ "dp", 1u << STEP_DP | 1u << STEP_EXPERTS_DP | 1u << STEP_ENDS | 1u << STEP_ALL } };
+enum { TOLD = sizeof(told) / sizeof(*told) };
+
+static double sum_of(const double values[STEP_DIMENSIONS], unsigned number)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		if (told[number].of >> i & 1)
+			sum += values[i];
+	return sum;
+}
+
+static double idle_share(const struct step_times *times)
+{
+	return 1 - times->compute / (double)times->step;
+}
+
+static double mfu_of(const struct step *step)
+{
+	const double seconds = (double)step->times.step / VB_S;
+	return plan_work(&step->plan) / (seconds * plan_ranks(&step->plan) * step->gpu->tflops * 1e12);
+}
+
+static double tokens_a_second(const struct step *step)
+{
+	return plan_tokens(&step->plan) / ((double)step->times.step / VB_S);
+}
+
+static double gpu_hours_idle(const struct step *step, uint32_t steps)
+{
+	const double hours = (double)step->times.step / VB_S / 3600 * steps;
+	return hours * plan_ranks(&step->plan) * idle_share(&step->times);
+}
+
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
+
+void step_report_plan(FILE *out, const struct step *step)
+{
+	const struct step_plan *plan = &step->plan;
+	char tokens[32], work[32];
+
+	fprintf(out, "model   %s: %" PRIu64 " parameters", plan->model.name, model_parameters(&plan->model));
+	if (plan->model.experts)
+		fprintf(out, ", of which a token meets %" PRIu64, model_active_parameters(&plan->model));
+	fprintf(out, "\nranks   %" PRIu32 " %s: tp %" PRIu32 "%s, cp %" PRIu32 ", pp %" PRIu32 ", dp %" PRIu32,
+		plan_ranks(plan), step->gpu->name, plan->tp, plan->is_sequence_parallel ? " with sp" : "", plan->cp,
+		plan->pp, plan->dp);
+	if (plan->model.experts)
+		fprintf(out, ", ep %" PRIu32, plan->ep);
+	fprintf(out, "; ZeRO-%u, recompute %s, schedule %s", plan->zero, recomputes[plan->recompute],
+		schedules[plan->schedule]);
+	if (plan->chunks > 1)
+		fprintf(out, " of %" PRIu32 " parts a stage", plan->chunks);
+	fprintf(out, "\noverlap %s%s%s\n", plan->overlaps_gradients ? "of gradients" : "",
+		plan->overlaps_gradients && plan->overlaps_parameters ? " and " : "",
+		plan->overlaps_parameters  ? "of parameters"
+		: plan->overlaps_gradients ? ""
+					   : "none, Megatron-LM's default");
+	fprintf(out,
+		"batch   %" PRIu32 " sequences of %" PRIu32 " tokens: %s tokens in %" PRIu32
+		" micro-batches of %" PRIu32 " for each replica\n",
+		plan->batch, plan->sequence, value_count_text(plan_tokens(plan), tokens, sizeof(tokens)),
+		plan_micro_batches(plan), plan->micro_batch);
+	fprintf(out,
+		"memory  %.1f GB of a GPU's %" PRIu32 ": state %.1f, activations %.1f, embedding and output %.1f\n",
+		step->memory.sum / GB, step->gpu->memory_gb, step->memory.state / GB, step->memory.activations / GB,
+		step->memory.ends / GB);
+	fprintf(out, "work    %sFLOP, at %.4g%% of %" PRIu32 " TFLOP/s while kernels run\n",
+		value_count_text(plan_work(plan), work, sizeof(work)), plan->mfu * 100, step->gpu->tflops);
+	fprintf(out, "bubble  %.2f%% of computing, from the schedule alone\n", plan_bubble(plan) * 100);
+}
+
+static void put_part(FILE *out, const struct step *step, const char *name, double part)
+{
+	char time[32];
+
+	fprintf(out, "  %-18s %12s  %6.2f%%\n", name, value_time_text((vb_time)part, time, sizeof(time)),
+		100 * part / (double)step->times.step);
+}
+
+static void put_exposed(FILE *out, const struct step *step)
+{
+	char name[32], bytes[32];
+
+	for (unsigned i = 0; i < TOLD; i++) {
+		const double moved = sum_of(step->times.bytes, i);
+		if (moved == 0)
+			continue;
+		snprintf(name, sizeof(name), "%s exposed", told[i].name);
+		put_part(out, step, name, sum_of(step->times.exposed, i));
+		fprintf(out, "  %-18s %12s\n", "  a rank sends",
+			value_bytes_text((uint64_t)moved, bytes, sizeof(bytes)));
+	}
+}
+
+/* A network that took no time would save that much, with what stages wait for each other because of it. */
+static void put_bound(FILE *out, const struct step *step)
+{
+	if (step->bound == 0)
+		fprintf(out, "no network between hosts makes it faster\n");
+	else
+		fprintf(out, "no network between hosts gains more than %.2f%%\n", 100 * step->bound);
+}
+
+void step_report_times(FILE *out, const struct step *step, const char *how, uint32_t steps)
+{
+	const struct step_times *times = &step->times;
+	char time[32], tokens[32];
+
+	fprintf(out, "\nstep %s %s; means of all ranks\n", value_time_text(times->step, time, sizeof(time)), how);
+	put_part(out, step, "computing", times->compute);
+	put_exposed(out, step);
+	put_part(out, step, "bubble", times->bubble);
+	fprintf(out, "%s tokens/s, MFU %.1f%%, GPUs idle %.1f%%\n",
+		value_count_text(tokens_a_second(step), tokens, sizeof(tokens)), 100 * mfu_of(step),
+		100 * idle_share(times));
+	if (steps)
+		fprintf(out, "%" PRIu32 " steps take %.1f hours, in which GPUs idle for %.0f GPU hours\n", steps,
+			(double)times->step / VB_S / 3600 * steps, gpu_hours_idle(step, steps));
+	put_bound(out, step);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
+
+static void put_by_dimension(FILE *out, const char *name, const double values[STEP_DIMENSIONS])
+{
+	fprintf(out, ", \"%s\": {", name);
+	for (unsigned i = 0; i < TOLD; i++)
+		fprintf(out, "%s\"%s\": %.0f", i ? ", " : "", told[i].name, sum_of(values, i));
+	fputc('}', out);
+}
+
+static void put_times(FILE *out, const struct step *step, const char *mode, uint32_t steps)
+{
+	const struct step_times *times = &step->times;
+
+	fprintf(out, ", \"mode\": \"%s\", \"step\": {\"time_ps\": %" PRId64 ", \"compute_ps\": %.0f", mode,
+		(int64_t)times->step, times->compute);
+	put_by_dimension(out, "exposed_ps", times->exposed);
+	fprintf(out, ", \"bubble_ps\": %.0f}", times->bubble);
+	put_by_dimension(out, "bytes_a_rank", times->bytes);
+	fprintf(out, ", \"tokens_a_second\": %.6g, \"mfu\": %.6g, \"gpu_idle_share\": %.6g, \"network_bound\": %.6g",
+		tokens_a_second(step), mfu_of(step), idle_share(times), step->bound);
+	if (strcmp(mode, "packets") == 0) /* by which other modes are judged */
+		fprintf(out, ", \"error\": {\"step\": 0}");
+	if (steps)
+		fprintf(out, ", \"training_steps\": %" PRIu32 ", \"training_s\": %.6g, \"gpu_hours_idle\": %.6g", steps,
+			(double)times->step / VB_S * steps, gpu_hours_idle(step, steps));
+}
+
+void step_report_json(FILE *out, const struct step *step, const char *mode, uint32_t steps)
+{
+	const struct step_plan *plan = &step->plan;
+
+	fprintf(out, "{\"workload\": %" PRIu32 ", \"model\": ", step->workload);
+	vb_json_string(out, plan->model.name);
+	fprintf(out,
+		", \"parameters\": %" PRIu64 ", \"active_parameters\": %" PRIu64
+		", \"gpu\": \"%s\", \"ranks\": %" PRIu32 ", \"tp\": %" PRIu32 ", \"cp\": %" PRIu32 ", \"pp\": %" PRIu32
+		", \"dp\": %" PRIu32 ", \"ep\": %" PRIu32,
+		model_parameters(&plan->model), model_active_parameters(&plan->model), step->gpu->name,
+		plan_ranks(plan), plan->tp, plan->cp, plan->pp, plan->dp, plan->ep);
+	fprintf(out,
+		", \"batch\": %" PRIu32 ", \"sequence\": %" PRIu32 ", \"micro_batches\": %" PRIu32
+		", \"flop\": %.6g, \"memory_bytes\": {\"state\": %.0f, \"activations\": %.0f, \"ends\": %.0f, \"sum\": "
+		"%.0f}"
+		", \"bubble_share\": %.6g",
+		plan->batch, plan->sequence, plan_micro_batches(plan), plan_work(plan), step->memory.state,
+		step->memory.activations, step->memory.ends, step->memory.sum, plan_bubble(plan));
+	put_times(out, step, mode, steps);
+	fputc('}', out);
+}

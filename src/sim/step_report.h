@@ -1,0 +1,15 @@
+/* What a step of training takes, for people and as JSON. */
+#ifndef SIM_STEP_REPORT_H
+#define SIM_STEP_REPORT_H
+
+#include <stdio.h>
+#include "sim/step.h"
+
+/* Before it runs: model, plan, memory, work, and what a rank sends. */
+void step_report_plan(FILE *out, const struct step *step);
+/* After its run, which `how` says; steps 0: of no training. */
+void step_report_times(FILE *out, const struct step *step, const char *how, uint32_t steps);
+/* An object; mode: in which it was run. */
+void step_report_json(FILE *out, const struct step *step, const char *mode, uint32_t steps);
+
+#endif

@@ -1,0 +1,69 @@
+/* What each rank of a stage does in a step: one program for all ranks of the stage, whatever their place in the other
+ * dimensions.
+ *
+ * An operation begins when the one before it on its stream has ended, and the two that it waits for. */
+#ifndef STEPS_PROGRAM_H
+#define STEPS_PROGRAM_H
+
+#include "base/time.h"
+#include "steps/schedule.h"
+
+#define STEP_NONE UINT32_MAX
+
+enum step_kind { STEP_COMPUTE, STEP_COLLECTIVE, STEP_SEND, STEP_RECEIVE };
+
+enum step_stream {
+	STREAM_COMPUTE,
+	STREAM_LAYERS, /* communication within layers */
+	STREAM_CONTEXT,
+	STREAM_SEND,
+	STREAM_RECEIVE,
+	STREAM_DATA, /* gradients and parameters */
+	STEP_STREAMS,
+};
+
+/* Whom an operation is with. */
+enum step_dimension {
+	STEP_TP,
+	STEP_CP,
+	STEP_EP,
+	STEP_PP,         /* the rank of the same place in another stage */
+	STEP_DP,         /* all that have the same shared parameters: dp x cp */
+	STEP_EXPERTS_DP, /* all that have the same experts */
+	STEP_ENDS,       /* the ranks of the same place in the first and the last stage */
+	STEP_ALL,
+	STEP_DIMENSIONS,
+};
+
+struct step_operation {
+	uint8_t kind, stream, dimension;
+	const char *collective; /* a kind of net/collectives.h */
+	union {
+		vb_time time;   /* STEP_COMPUTE */
+		uint64_t bytes; /* others; a collective's as struct collective counts them */
+	};
+	uint32_t peer, tag; /* STEP_SEND, STEP_RECEIVE: the other stage, and what both call the message */
+	uint32_t waits[2];  /* operations of this program; STEP_NONE: none */
+};
+
+struct step_program {
+	struct step_operation *operations;
+	uint32_t count, room;
+};
+
+/* Of a plan that passed plan_check; 0 or -ENOMEM. */
+int program_make(const struct step_plan *plan, uint32_t stage, struct step_program *program);
+void program_free(struct step_program *program);
+/* Of its collective: small allreduces go by trees, as in NCCL. NULL: its kind's first. */
+const char *program_algorithm(const struct step_operation *operation);
+/* Tags are below this. */
+uint32_t program_tags(const struct step_plan *plan);
+/* Places of a stage that a rank at `place` communicates with, itself among them; of TP, CP, EP, DP and EXPERTS_DP. */
+struct step_group {
+	uint32_t first, stride, count;
+};
+struct step_group program_group(const struct step_plan *plan, enum step_dimension dimension, uint32_t place);
+/* How many ranks a collective of this dimension has. */
+uint32_t program_members(const struct step_plan *plan, enum step_dimension dimension);
+
+#endif

@@ -1,0 +1,17 @@
+/* The programs of a plan's ranks as a job of operations (net/graph.h): what runs a job from a file runs a step. */
+#ifndef STEPS_STEP_GRAPH_H
+#define STEPS_STEP_GRAPH_H
+
+#include "net/graph_job.h"
+#include "net/job_file.h"
+#include "steps/account.h"
+
+/* Operations of all ranks, and the memory that they take as a graph that runs. -ENOMEM. */
+int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t *bytes);
+/* Fills in the file, which is empty; where an operation comes from is its place in its stage's program. -EINVAL and why
+ * (graph_finish), -ENOMEM. */
+int step_graph_make(const struct step_plan *plan, struct job_file *file, char *why, unsigned why_size);
+/* What a run that has ended went to. -ENOMEM. */
+int step_graph_account(const struct step_plan *plan, const struct graph_job *job, struct step_times *times);
+
+#endif

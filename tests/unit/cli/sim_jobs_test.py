@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""sim_jobs_test BUILD ROOT: what `verbena sim` says of jobs, above all of those that are cut short, refused or not run."""
+
+import csv
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import unittest
+
+from sim_case import SimCase
+
+TWO_JOBS = """
+network: {topology: switch, endpoints: 8, host-rate: 100G}
+workload:
+  - {kind: allreduce, first: 0, endpoints: 4, bytes: 1MB}
+  - {kind: alltoall, first: 4, endpoints: 4, bytes: 1MB}
+"""
+
+
+class Jobs(SimCase):
+    def popen(self, *arguments):
+        started = subprocess.Popen([self.build / "src/cli/verbena", "sim", *map(str, arguments)], text=True, cwd=self.place,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(started.kill)
+        return started
+
+    def test_jobs_alone__that_are_interrupted_leave_a_result_that_says_so(self):
+        """Both jobs together last long enough for a line of progress, and so does the first alone for two."""
+        started = self.popen("--progress", "--json", self.scenario(TWO_JOBS.replace("1MB", "5GB", 1)))
+        line = "run"
+        while line and not line.startswith("a job alone: "):
+            line = started.stderr.readline()
+        self.assertRegex(line, "of 24 messages, ")
+        started.send_signal(signal.SIGINT)
+        told = json.loads(started.communicate(timeout=60)[0])
+        self.assertEqual((started.returncode, told["end"], told["alone_end"]), (4, "done", "stopped"))
+        self.assertEqual([job["alone_ps"] for job in told["jobs"]], [-1, -1])
+        self.assertTrue(all(job["jct_ps"] > 0 for job in told["jobs"]))
+        self.assertEqual(self.json(self.scenario(TWO_JOBS))["alone_end"], "done")
+
+    def test_collective__says_of_the_row_that_a_limit_cuts(self):
+        """Also of the one of a byte, by which the closed form is known."""
+        scenario = self.scenario()
+        done = self.sim("--collective", "allreduce", "--sizes", "64K..1M", "--set", "run.limit=50us", scenario, status=4)
+        sizes = [int(line.split()[0]) for line in done.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual(sizes, [65536, 131072, 262144])
+        self.assertEqual(done.stderr, "verbena sim: 524288 bytes: the limit of virtual time was reached, at 50 us (run.limit): no larger "
+                                      "one is run\n")
+        done = self.sim("--collective", "allreduce", "--json", "--set", "run.limit=1us", scenario, status=4)
+        self.assertIn("sim: 1 byte: the limit of virtual time was reached, at 1 us (run.limit)", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_collective__that_is_interrupted_ends_with_the_row_that_runs(self):
+        """Also among rows that are so short that they end by themselves; the larger ones would take hours."""
+        started = self.popen("--collective", "allreduce", "--sizes", "256K..1024G", self.scenario())
+        for _ in range(6):
+            line = started.stdout.readline()
+        self.assertIn("262144", line)
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=60)
+        self.assertEqual(started.returncode, 4)
+        self.assertRegex(said, r"^verbena sim: \d+ bytes: interrupted: neither it nor a larger one is run\n$")
+
+    def test_collective__goes_on_after_drops_in_a_lossless_class(self):
+        lossy = self.scenario("network: {topology: leaf-spine, endpoints: 16, leaves: 4, spines: 1, host-rate: 100G, fabric-rate: 200G,\n"
+                              "  switch: {flow-control: pfc, buffer: 2MB, headroom: 20kB, classes: {all: {limit: 20kB}}}}\n")
+        done = self.sim("--collective", "reduce-scatter", "--algorithm", "direct", "--sizes", "512K..1M", lossy, status=3)
+        self.assertRegex(done.stderr, r"verbena sim: 1048576 bytes: \d+ drops in a lossless class\n")
+        self.assertIn("warning: network.switch.headroom", done.stderr)
+        self.assertEqual(done.stdout.splitlines()[-1].split()[0], "1048576")
+
+    def test_dry_run__of_a_table_runs_nothing(self):
+        """Each run would take longer than a test may."""
+        said = self.sim("--dry-run", "--collective", "allreduce", "--sizes", "256G..1024G", "--csv", "x", self.scenario()).stdout.splitlines()
+        self.assertEqual(said[0], "# tiny, allreduce (ring): 4 ranks; one run for each size, and the first for the closed form")
+        self.assertEqual([line.split(": about ")[0].strip() for line in said[1:]],
+                         ["1 byte", f"{1 << 38} bytes", f"{1 << 39} bytes", f"{1 << 40} bytes", "in all"])
+        self.assertIn("for 11.54 TB of payload", said[-1])    # 7/4 of the largest, by 4 ranks that send 6/4 of it each
+        self.assertFalse((self.place / "x").exists())
+        said = self.sim("--dry-run", "--compare", self.scenario(), "workload.bytes=1TB,2TB").stdout
+        self.assertRegex(said, "^bytes=1TB +about .* for 3 TB of payload: .*\nbytes=2TB +about .* for 6 TB of payload: .*\n$")
+        self.assertIn("prints text", self.sim("--dry-run", "--json", self.scenario(), status=2).stderr)
+
+    def test_collective__has_the_columns_of_nccl_tests(self):
+        """Elements of a rank's share where each rank has one; the operation where there is one; the root where there is one."""
+        for kind, columns in (("allreduce", ["262144", "float", "sum", "-1"]), ("all-gather", ["65536", "float", "none", "-1"]),
+                              ("reduce-scatter", ["65536", "float", "sum", "-1"]), ("alltoall", ["65536", "float", "none", "-1"]),
+                              ("broadcast", ["262144", "float", "none", "0"]), ("reduce", ["262144", "float", "sum", "0"])):
+            said = self.sim("--collective", kind, "--sizes", "1M", self.scenario()).stdout
+            self.assertEqual(said.splitlines()[-1].split()[:5], ["1048576"] + columns, kind)
+
+    def test_collective__writes_its_rows_to_a_file(self):
+        scenario = self.scenario()
+        table = ["--collective", "all-gather", "--sizes", "64K..256K"]
+        rows = json.loads(self.sim(*table, "--json", "--csv", "rows.csv", scenario).stdout)
+        with open(self.place / "rows.csv") as file:
+            lines = list(csv.DictReader(file))
+        self.assertEqual([{name: str(row[name]) for name in row} for row in rows], lines)
+        self.assertEqual(len(rows), 3)
+        self.assertIn("absent/x: No such file", self.sim(*table, "--csv", "absent/x", scenario, status=1).stderr)
+        self.assertIn("/dev/full: No space left", self.sim(*table, "--csv", "/dev/full", scenario, status=1).stderr)
+
+    def test_job__that_is_no_file_with_an_end_is_refused_at_once(self):
+        """No name of these may take long, or memory: it has a GiB."""
+        scenario = self.scenario()
+        bound = None if self.is_sanitized() else lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        os.mkfifo(self.place / "pipe")
+        os.mkfifo(self.place / "trace.0.et")
+        (self.place / "empty").write_text("")
+        with open(self.place / "sparse", "wb") as sparse:
+            sparse.truncate(1 << 40)
+        for name, why in (("/dev/zero", "/dev/zero: it is a pipe or a device: a file with an end is wanted"), ("pipe", "pipe: it is a pipe"),
+                          ("trace", "trace.0.et: it is a pipe"), ("trace.0.et", "trace.0.et: it is a pipe"), ("empty", "empty: it is empty"),
+                          (".", ".: Is a directory"), ("sparse", "sparse: File too large"), ("absent", "absent: No such file")):
+            for arguments in ([scenario], ["--loggops", "L=1"]):
+                done = subprocess.run([self.build / "src/cli/verbena", "sim", "--job", name, *arguments], cwd=self.place, text=True,
+                                      timeout=20, preexec_fn=bound, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(why, done.stderr)
+
+    def test_job__is_foreseen_to_send_by_the_network_what_leaves_its_host(self):
+        """An allreduce of eight ranks: in a host of eight GPUs no packet, in hosts of four or two one hop of four or two leaves it."""
+        hosts = self.scenario("network: {topology: switch, endpoints: 8, host-rate: 100G}\nhosts: {gpus: 8, nics: 1, scale-up: 1T}\n")
+        job = ["--job", self.root / "tests/unit/net/traces/all_reduce", hosts]
+        alone = self.json(*job)
+        self.assertEqual((alone["packet_hops"], alone["estimate"]["packet_hops"]), (0, 0))
+        for gpus in (4, 2):
+            told = self.json(*job, "--set", f"hosts.gpus={gpus}")
+            self.assertAlmostEqual(told["estimate"]["packet_hops"] / told["packet_hops"], 1, delta=0.02)
+            self.assertAlmostEqual(told["estimate"]["payload_bytes"] / told["payload_bytes"], 1, delta=1e-5)
+
+    def test_estimate__of_the_cpu_time_of_messages_comes_true(self):
+        """Of small ones, within hosts and between them, which keep their connections; on a machine that others use within a factor of 4."""
+        if self.is_sanitized():
+            self.skipTest("a sanitizer's time is another")
+        network = "network: {topology: switch, endpoints: 16, host-rate: 400G}\ntransport: {ack-every: 16}\n"
+        for scenario in (network + "hosts: {gpus: 64, nics: 1, scale-up: 3600G}\nworkload: [{kind: allreduce, bytes: 1MB, endpoints: 512}]\n",
+                         network.replace("16,", "256,", 1) + "workload: [{kind: allreduce, bytes: 64}]\n",
+                         network.replace("16,", "256,", 1) + "workload: [{kind: alltoall, bytes: 64kB}]\n"):
+            told = self.json(self.scenario(scenario))
+            self.assertTrue(1 / 4 < told["estimate"]["cpu_s"] / (told["cpu_s"] + told["setup_cpu_s"]) < 4,
+                            (scenario, told["estimate"], told["cpu_s"]))
+
+
+if __name__ == "__main__":
+    Jobs.build, Jobs.root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -1,0 +1,172 @@
+/* Steps beside the closed forms of the papers. */
+#include "steps/formula.h"
+#include <math.h>
+#include "plans.h"
+#include "../unit.h"
+
+static struct formula_network network_of(double tp, double others, double alpha)
+{
+	struct formula_network network;
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		network.ways[i] = (struct formula_way){ alpha, i == STEP_TP ? tp : others };
+	return network;
+}
+
+static const double fast = 1e21; /* bytes a second */
+
+static void expect_near(const char *what, double is, double wanted, double tolerance)
+{
+	if (fabs(is - wanted) > tolerance * fabs(wanted))
+		fail_msg("%s: %.6g instead of %.6g", what, is, wanted);
+}
+
+static struct step_times run(const struct step_plan *plan, const struct formula_network *network)
+{
+	struct step_times times;
+	char why[200];
+	if (plan_check(plan, why, sizeof(why)))
+		fail_msg("%s", why);
+	assert_int_equal(formula_run(plan, network, &times), 0);
+	double sum = times.compute + times.bubble;
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		sum += times.exposed[i];
+	expect_near("the sum", sum, (double)times.step, 1e-9);
+	return times;
+}
+
+/* A model whose last stage is as long as the others, nearly. */
+static struct step_plan even_plan(uint32_t pp, uint32_t batch)
+{
+	struct step_plan plan = plan_of("llama3-70b", 1, pp, 1, batch);
+	plan.model.vocabulary = 1;
+	plan.recompute = RECOMPUTE_FULL;
+	return plan;
+}
+
+/* arXiv 2104.04473, section 2.2: (m + p - 1)(tf + tb), and with v chunks a bubble of (p - 1)/v of these. */
+static void bubble__is_that_of_the_papers(void **state)
+{
+	const struct formula_network network = network_of(fast, fast, 0);
+	static const struct {
+		uint32_t pp, batch, chunks;
+	} cases[] = { { 1, 8, 1 }, { 4, 8, 1 }, { 8, 8, 1 }, { 8, 3, 1 }, { 16, 64, 1 }, { 4, 8, 2 }, { 8, 64, 5 },
+		{ 8, 8, 10 }, { 2, 4, 4 } };
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct step_plan plan = even_plan(cases[i].pp, cases[i].batch);
+		plan.chunks = cases[i].chunks;
+		plan.schedule = plan.chunks > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+		const struct step_times times = run(&plan, &network);
+		expect_near("bubble over compute", times.bubble / times.compute, plan_bubble(&plan), 1e-3);
+	}
+}
+
+/* ZB-H1 (arXiv 2401.10241, table 2): (p - 1)(F + B - W), which is a third of 1F1B's with passes of equal length. */
+static void zero_bubble__has_a_third_of_it(void **state)
+{
+	const struct formula_network network = network_of(fast, fast, 0);
+	struct step_plan plan = even_plan(8, 32);
+	plan.recompute = RECOMPUTE_NONE;
+	plan.schedule = SCHEDULE_ZERO_BUBBLE;
+	const struct step_times times = run(&plan, &network);
+	expect_near("bubble", times.bubble / times.compute, plan_bubble(&plan), 2e-3);
+}
+
+/* Worked by hand: Llama 3 70B, tp 8 with sequence parallelism, ZeRO-1, 16 micro-batches of 8,192 tokens, H100 at 0.6,
+ * 450 GB/s in a host and 50 GB/s beyond, nothing hidden. A layer moves 10 x 7/8 A within the host. The rule 6 P T (1 +
+ * s a d L / P), which counts the input's embedding as work, gives 12.58 s of computing. */
+static void llama_70b__is_as_worked_by_hand(void **state)
+{
+	const struct formula_network network = network_of(450e9, 50e9, 0);
+	struct step_plan plan = plan_of("llama3-70b", 8, 1, 128, 16 * 128);
+	plan.recompute = RECOMPUTE_NONE;
+	const struct step_times times = run(&plan, &network);
+	const double second = VB_S, a = 2.0 * 8192 * 8192;
+	const double ends = 3 * a + 3 * 2 * 4 * 8192.0; /* embedding, output; the loss is a ring's allreduces */
+	const double embedding = 6 * 16 * 8192.0 * 128256 * 8192 / 8 / (989e12 * 0.6);
+	expect_near("compute", times.compute / second + embedding, 12.58, 0.001);
+	expect_near("work", plan_work(&plan) / (1024 * 989e12 * 0.6), times.compute / second, 1e-6);
+	expect_near("tensor", times.bytes[STEP_TP], 16 * 7.0 / 8 * (80 * 10 * a + ends), 1e-4);
+	expect_near("tensor's time", times.exposed[STEP_TP] / second, 3.34, 0.005);
+	expect_near("data", times.exposed[STEP_DP] / second, 1.05, 0.005);
+	expect_near("step", (double)times.step / second + embedding, 16.97, 0.002);
+	assert_true(times.bubble < 1e-6 * (double)times.step);
+}
+
+/* Gradients of all but the first layer's bucket hide behind the last backward pass, parameters behind the first forward
+ * one. */
+static void overlap__hides_what_it_may(void **state)
+{
+	const struct formula_network network = network_of(450e9, 50e9, 0);
+	struct step_plan plan = plan_of("llama3-70b", 8, 1, 128, 16 * 128);
+	const struct step_times plain = run(&plan, &network);
+	plan.overlaps_gradients = true;
+	const struct step_times gradients = run(&plan, &network);
+	plan.overlaps_parameters = true;
+	const struct step_times both = run(&plan, &network);
+	assert_true(gradients.step < plain.step && both.step < gradients.step);
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		expect_near("bytes", both.bytes[i], plain.bytes[i], 1e-6);
+	expect_near("compute", both.compute, plain.compute, 1e-9);
+	/* Nothing can be faster than its computing and its tensor-parallel communication. */
+	assert_true((double)both.step >= both.compute + both.exposed[STEP_TP]);
+}
+
+/* 2 (n-1)/n of the gradients of ZeRO-0 are what ZeRO-1 sends in two parts; ZeRO-3 sends parameters twice for each
+ * micro-batch, and gradients once. */
+static void zero__moves_what_it_says(void **state)
+{
+	const struct formula_network network = network_of(450e9, 50e9, 1e6);
+	struct step_plan plan = plan_of("llama3-8b", 1, 1, 64, 128);
+	const double n = 63.0 / 64, all = plan_stage_parameters(&plan, 0).shared;
+	const double ends = (double)(model_embedding_parameters(&plan.model, false) +
+				     model_embedding_parameters(&plan.model, true));
+	plan.zero = 0;
+	expect_near("ZeRO-0", run(&plan, &network).bytes[STEP_DP], 2 * n * 4 * all, 1e-6);
+	plan.zero = 1;
+	expect_near("ZeRO-1", run(&plan, &network).bytes[STEP_DP], n * (4 + 2) * all, 1e-6);
+	plan.zero = 3;
+	/* The input's embedding needs no parameters backward. */
+	expect_near("ZeRO-3", run(&plan, &network).bytes[STEP_DP], n * 2 * ((2 + 2 + 4) * all - 2 * ends / 2), 1e-6);
+}
+
+/* A rank sends what the tables say: a share of its activations to each expert's rank, forward and backward, twice. */
+static void experts__exchange_tokens(void **state)
+{
+	const struct formula_network network = network_of(450e9, 50e9, 0);
+	struct step_plan plan = plan_of("qwen3-30b-a3b", 1, 1, 16, 32);
+	plan.ep = 8;
+	const double a = 2.0 * plan.sequence * plan.model.hidden, layers = plan.model.layers, batches = 2;
+	expect_near("all-to-all", run(&plan, &network).bytes[STEP_EP], batches * layers * 4 * 7.0 / 8 * a * 8, 1e-6);
+	plan.dispatcher = DISPATCH_ALL_GATHER;
+	expect_near("all-gather", run(&plan, &network).bytes[STEP_EP], batches * layers * 4 * 7.0 / 8 * a * 8, 1e-6);
+}
+
+/* Activations cross each boundary once each way; a message's way is exposed where nothing else is to be done. */
+static void pipeline__sends_activations(void **state)
+{
+	struct formula_network network = network_of(fast, fast, 0);
+	struct step_plan plan = even_plan(4, 16);
+	const vb_time without = run(&plan, &network).step;
+	network.ways[STEP_PP] = (struct formula_way){ 1e9, 50e9 };
+	const struct step_times times = run(&plan, &network);
+	const double a = 2.0 * 8192 * 8192;
+	expect_near("bytes", times.bytes[STEP_PP], 16 * a * 3 * 2 / 4, 1e-9);
+	assert_true(times.exposed[STEP_PP] > 0);
+	assert_true(times.step > without);
+	/* First forward and last backward pass along the pipeline. */
+	assert_true((double)(times.step - without) >= 2 * 3 * (1e9 + a / 50e9 * VB_S) * 0.999);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bubble__is_that_of_the_papers),
+		cmocka_unit_test(zero_bubble__has_a_third_of_it),
+		cmocka_unit_test(llama_70b__is_as_worked_by_hand),
+		cmocka_unit_test(overlap__hides_what_it_may),
+		cmocka_unit_test(zero__moves_what_it_says),
+		cmocka_unit_test(experts__exchange_tokens),
+		cmocka_unit_test(pipeline__sends_activations),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
