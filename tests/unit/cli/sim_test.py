@@ -755,8 +755,10 @@ workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
         for old, new, line in [("tp=4, dp", "tp=3, dp", "5:15: ranks.dimensions: 16 ranks leave no whole number for dp"),
                                ("gpus: 4}", "gpus: 4, placement: dp-pp}", "2:40: hosts.placement: 'pp' is no dimension"),
                                ("gpus: 4}", "gpus: 4, placement: [3, 16]}", "2:40: hosts.placement: there is no GPU 16"),
-                               ("group: dp", "group: ep", "6:13: workload.0: 'ep' is no dimension"),
-                               ("group: dp", "group: dp, first: 3", "6:13: workload.0: its groups have their own ranks")]:
+                               ("group: dp", "group: ep", "6:51: workload.0: group: 'ep' is no dimension"),
+                               ("group: dp", "group: dp, first: 3", "6:51: workload.0: group: its groups have their own ranks"),
+                               ("group: dp", "first: 14, endpoints: 4", "6:13: workload.0: a collective of 4 ranks from rank 14 on"),
+                               ("kind: allreduce, bytes: 16MiB, group: dp", "kind: step, model: none", "6:32: workload.0: model: there is no none")]:
             scenario = self.scenario(self.GROUPS.replace(old, new))
             self.assertIn(f"s.yaml:{line}", self.sim(scenario, status=2).stderr)
 
