@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/collectives.h"
+#include "sim/ideal.h"
 #include "sim/job.h"
 #include "sim/nccl_choice.h"
 #include "sim/output.h"
@@ -125,17 +126,14 @@ static int run_row(struct session *session, const struct sim_options *options, u
  * a part, or in the scale-up domain if that is all there is. */
 static double payload_rate(const struct simulation *simulation, const struct collective *of)
 {
-	const struct network *network = &simulation->network;
-	const struct fabric_config *config = &simulation->config;
-	const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
-	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
+	const struct hosts *hosts = &simulation->hosts;
 	struct collective large = *of;
 
 	large.bytes = MOST_BYTES; /* one byte is no more than one part's */
-	if (simulation->hosts.gpus && simulation_ranks(simulation) <= simulation->hosts.gpus)
-		return (double)simulation->hosts.scale_up / 8e6;
-	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_parts(&large, &simulation->hosts) /
-	       simulation->hosts.ports;
+	if (hosts->gpus && simulation_ranks(simulation) <= hosts->gpus)
+		return (double)hosts->scale_up / 8e6;
+	return ideal_payload_rate(simulation, simulation->network.endpoints[0].link) / 1e6 *
+	       collective_parts(&large, hosts) / hosts->ports;
 }
 
 /* The time of a step whose messages have one byte, and the payload's rate. */

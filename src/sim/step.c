@@ -108,13 +108,10 @@ static uint32_t member_of(const struct step_plan *plan, enum step_dimension dime
 /* Payload of a GPU's share of its host's NICs. */
 static double nic_bytes_a_second(const struct simulation *simulation)
 {
-	const struct network *network = &simulation->network;
-	const struct scenario *scenario = simulation->scenario;
-	const double overhead = scenario->data_overhead ? scenario->data_overhead : FABRIC_ROCE_OVERHEAD;
-	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
-	const double share = simulation->hosts.gpus ? (double)simulation->hosts.nics / simulation->hosts.gpus : 1;
+	const struct hosts *hosts = &simulation->hosts;
+	const double share = hosts->gpus ? (double)hosts->nics / hosts->gpus : 1;
 
-	return bits / 8 * scenario->mtu / (scenario->mtu + overhead) * share;
+	return ideal_payload_rate(simulation, simulation->network.endpoints[0].link) * share;
 }
 
 /* Members on one host use the NICs of all: a ring for each. Of an all-to-all only what leaves the host needs NICs. */

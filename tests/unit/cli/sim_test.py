@@ -136,6 +136,15 @@ workload:
         self.assertIn("how many of its experts", self.sim(step, "--set", "workload.experts=4", status=2).stderr)
         self.assertIn("llama3-405b", self.sim("--models").stdout)
 
+    def test_step__by_formula_has_the_payload_of_all_ports_and_of_its_packets(self):
+        def waits_for_gradients(*settings):
+            words = [word for setting in ("run.mode=formula", *settings) for word in ("--set", setting)]
+            return self.json(self.root / "examples/gpt13b-128.yaml", *words)["steps"][0]["step"]["exposed_ps"]["dp"]
+
+        one = waits_for_gradients()
+        self.assertAlmostEqual(waits_for_gradients("network.nic.ports=2", "network.leaves=2") / one, 0.5, delta=0.001)
+        self.assertAlmostEqual(waits_for_gradients("transport.endpoint=tcp") / one, (4096 + 90) / (4096 + 82), delta=1e-4)
+
     def test_step__by_packets_is_as_by_formula(self):
         """Where nothing contends; whatever the model is cut by."""
         small = self.scenario("""
