@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "net/why.h"
 
 static int set_switch_profile(struct scenario *scenario, const char *text, char *why, size_t size)
 {
@@ -16,10 +17,7 @@ static int set_switch_profile(struct scenario *scenario, const char *text, char 
 		scenario->topology.profile = *profile;
 		return 0;
 	}
-	size_t used = (size_t)snprintf(why, size, "there is no such profile of a switch; there are");
-	for (uint32_t i = 0; switch_profile_name(i) && used < size; i++)
-		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", switch_profile_name(i));
-	return -EINVAL;
+	return why_not_among(why, (unsigned)size, switch_profile_name, "there is no such profile of a switch");
 }
 
 static int set_nic_profile(struct scenario *scenario, const char *text, char *why, size_t size)
@@ -30,10 +28,12 @@ static int set_nic_profile(struct scenario *scenario, const char *text, char *wh
 		scenario->topology.nic = *profile;
 		return 0;
 	}
-	size_t used = (size_t)snprintf(why, size, "there is no such profile of a NIC; there are");
-	for (uint32_t i = 0; nic_profile_name(i) && used < size; i++)
-		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", nic_profile_name(i));
-	return -EINVAL;
+	return why_not_among(why, (unsigned)size, nic_profile_name, "there is no such profile of a NIC");
+}
+
+static const char *gpu_name(uint32_t number)
+{
+	return gpu_of(number) ? gpu_of(number)->name : NULL;
 }
 
 static int set_gpu(struct scenario *scenario, const char *text, char *why, size_t size)
@@ -48,10 +48,7 @@ static int set_gpu(struct scenario *scenario, const char *text, char *why, size_
 		scenario->hosts.reduces = gpu->reduces;
 		return 0;
 	}
-	size_t used = (size_t)snprintf(why, size, "there is no such GPU; there are");
-	for (uint32_t i = 0; gpu_of(i) && used < size; i++)
-		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", gpu_of(i)->name);
-	return -EINVAL;
+	return why_not_among(why, (unsigned)size, gpu_name, "there is no such GPU");
 }
 
 static int set_dimensions(struct scenario *scenario, const char *text, char *why, size_t size)

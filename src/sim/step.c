@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include "net/why.h"
 #include "sim/ideal.h"
 #include "sim/memory_limit.h"
@@ -15,16 +13,17 @@
 
 /* ---- The plan ---------------------------------------------------------------------------------------------------- */
 
+static const char *model_name(uint32_t number)
+{
+	return model_of(number) ? model_of(number)->name : NULL;
+}
+
 static int find_model(const struct scenario_step *given, struct model *model, char *why, size_t size)
 {
 	const struct model *named = *given->model ? model_find(given->model) : NULL;
 
-	if (*given->model && !named) {
-		int used = snprintf(why, size, "model: there is no %s; there are", given->model);
-		for (uint32_t i = 0; model_of(i) && used >= 0 && (size_t)used < size; i++)
-			used += snprintf(why + used, size - (size_t)used, "%s %s", i ? "," : "", model_of(i)->name);
-		return -EINVAL;
-	}
+	if (*given->model && !named)
+		return why_not_among(why, (unsigned)size, model_name, "model: there is no %s", given->model);
 	*model = named ? *named : (struct model){ .name = "own" };
 	const struct {
 		uint32_t *is, given;
