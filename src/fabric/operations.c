@@ -71,7 +71,8 @@ static void take_message(struct job_sink *calls, const struct message *message)
 	const struct fabric *fabric = sink->shard->fabric;
 	const struct hosts *hosts = &fabric->config->hosts;
 	uint32_t number;
-	assert(message->src == sink->rank && message->src != message->dst);
+	assert(message->src == sink->rank);
+	assert(message->src != message->dst || message->is_copy || message->is_of_sum);
 	assert(message->dst < fabric->rank_count);
 	assert(message->bytes > 0);
 	struct flow_state *flow = add_operation(sink, message->start, message->tag, &number);
@@ -86,6 +87,8 @@ static void take_message(struct job_sink *calls, const struct message *message)
 	flow->entropy = ns3_is_wanted(fabric) ? ns3_port(fabric, sink->job, message) : message->entropy;
 	flow->traffic_class = message->traffic_class;
 	flow->tells_arrival = message->tells_arrival;
+	flow->is_copy = message->is_copy;
+	flow->is_of_sum = message->is_of_sum;
 	if (message->carried)
 		memcpy(flow_carried(fabric, flow), message->carried, fabric->jobs[sink->job]->kind->carried_bytes);
 	queue(fabric, sink->rank, number, message->start);

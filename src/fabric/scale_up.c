@@ -3,15 +3,22 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "base/number_map.h"
 #include "fabric/operations.h"
 #include "net/grow.h"
 
 struct transfer {
 	uint32_t flow;
 	uint32_t from, to; /* ports: those of GPUs out, then those in */
+	uint32_t line;     /* number in its domain */
+	bool is_behind;    /* an earlier one of its line is under way, so this has no rate */
 	uint64_t rate;     /* bytes per second; 0: not found yet */
 	unsigned __int128 left;
 };
+
+/* What goes through a switch that reduces is in order on its connection, a line: pieces that share a port would all end
+ * at one time, and the port idle until the next are there. */
+enum { NO_LINE = 0 };
 
 struct port_share {
 	uint64_t free;    /* bytes per second that no transfer has yet */
@@ -22,13 +29,23 @@ struct domain {
 	struct transfer *transfers;
 	struct port_share *ports;
 	uint32_t count, room;
-	vb_time at;   /* up to when `left` is right */
-	vb_time next; /* the event that counts; -1: none */
+	struct number_map line_of;      /* by port, job and channel */
+	uint32_t line_count, line_room; /* the last line has the number line_count */
+	uint64_t *went_in;              /* by line: the last turn in which one of its transfers went */
+	uint64_t turn;                  /* how often rates were found */
+	vb_time at;                     /* up to when `left` is right */
+	vb_time next;                   /* the event that counts; -1: none */
 };
 
 static uint32_t ports_of(const struct fabric *fabric)
 {
 	return 2 * fabric->config->hosts.gpus;
+}
+
+/* The switch itself, which has room for all: where a copy comes from, and where what is of a sum goes. */
+static uint32_t switch_of(const struct fabric *fabric)
+{
+	return ports_of(fabric);
 }
 
 int scale_up_open(struct fabric *fabric)
@@ -40,7 +57,7 @@ int scale_up_open(struct fabric *fabric)
 	fabric->domains = calloc(count + 1, sizeof(*fabric->domains));
 	for (uint32_t i = 0; fabric->domains && i < count; i++) {
 		fabric->domains[i].next = -1;
-		fabric->domains[i].ports = calloc(ports_of(fabric), sizeof(struct port_share));
+		fabric->domains[i].ports = calloc(ports_of(fabric) + 1, sizeof(struct port_share));
 		if (!fabric->domains[i].ports)
 			return -ENOMEM;
 	}
@@ -53,8 +70,48 @@ void scale_up_close(struct fabric *fabric)
 	for (uint32_t i = 0; fabric->domains && i < fabric->network->endpoint_count / hosts->nics; i++) {
 		free(fabric->domains[i].transfers);
 		free(fabric->domains[i].ports);
+		free(fabric->domains[i].went_in);
+		number_map_free(&fabric->domains[i].line_of);
 	}
 	free(fabric->domains);
+}
+
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+static bool find_line(const struct fabric *fabric, struct domain *domain, struct transfer *transfer)
+{
+	const struct flow_state *flow = flow_at(fabric, transfer->flow);
+	const bool is_to_switch = transfer->to == switch_of(fabric);
+	const uint64_t port = is_to_switch ? transfer->from : transfer->to;
+	transfer->line = NO_LINE;
+	if (!is_to_switch && transfer->from != switch_of(fabric))
+		return true;
+	uint32_t *line = number_map_make(&domain->line_of, port << 48 | (uint64_t)flow->job << 32 | flow->channel);
+	if (!line)
+		return false;
+	if (*line == NO_LINE) {
+		if (!grow_by_one(
+			    &domain->went_in, &domain->line_room, domain->line_count + 1, sizeof(*domain->went_in)))
+			return false;
+		*line = ++domain->line_count;
+		domain->went_in[*line] = 0;
+	}
+	transfer->line = *line;
+	return true;
+}
+
+/* The first of each line goes: transfers are in the order in which they began. */
+static void let_first_go(struct domain *domain)
+{
+	domain->turn++;
+	for (uint32_t i = 0; i < domain->count; i++) {
+		struct transfer *its = &domain->transfers[i];
+		if (its->line == NO_LINE)
+			continue;
+		its->is_behind = domain->went_in[its->line] == domain->turn;
+		domain->went_in[its->line] = domain->turn;
+	}
 }
 
 /* ---- Rates ------------------------------------------------------------------------------------------------------- */
@@ -94,8 +151,12 @@ static void find_rates(const struct fabric *fabric, struct domain *domain)
 	uint64_t share = 0;
 	for (uint32_t i = 0; i < ports; i++)
 		domain->ports[i] = (struct port_share){ .free = fabric->config->hosts.scale_up / 8 };
+	domain->ports[switch_of(fabric)] = (struct port_share){ .free = UINT64_MAX };
+	let_first_go(domain);
 	for (uint32_t i = 0; i < domain->count; i++) {
 		domain->transfers[i].rate = 0;
+		if (domain->transfers[i].is_behind)
+			continue;
 		domain->ports[domain->transfers[i].from].waiting++;
 		domain->ports[domain->transfers[i].to].waiting++;
 	}
@@ -103,7 +164,7 @@ static void find_rates(const struct fabric *fabric, struct domain *domain)
 		for (uint32_t i = 0; i < domain->count; i++) {
 			struct transfer *its = &domain->transfers[i];
 			struct port_share *from = &domain->ports[its->from], *to = &domain->ports[its->to];
-			if (its->rate > 0 || (!is_tight(from, share) && !is_tight(to, share)))
+			if (its->rate > 0 || its->is_behind || (!is_tight(from, share) && !is_tight(to, share)))
 				continue;
 			its->rate = share;
 			from->free -= share < from->free ? share : from->free;
@@ -141,6 +202,8 @@ static void await_next(struct shard *shard, uint32_t host)
 	vb_time next = -1;
 	for (uint32_t i = 0; i < domain->count; i++) {
 		const struct transfer *its = &domain->transfers[i];
+		if (its->is_behind)
+			continue;
 		assert(its->rate > 0);
 		const unsigned __int128 takes = (its->left + its->rate - 1) / its->rate;
 		/* A transfer that would end beyond the horizon never ends. */
@@ -160,14 +223,16 @@ void scale_up_send(struct shard *shard, uint32_t number)
 	const uint32_t host = hosts_host_of(hosts, flow->from);
 	struct domain *domain = &fabric->domains[host];
 	assert(host == hosts_host_of(hosts, flow->to));
-	if (!grow_by_one(&domain->transfers, &domain->room, domain->count, sizeof(*domain->transfers))) {
+	struct transfer transfer = { .flow = number,
+		.from = flow->is_copy ? switch_of(fabric) : hosts_gpu_in_host(hosts, flow->from),
+		.to = flow->is_of_sum ? switch_of(fabric) : hosts->gpus + hosts_gpu_in_host(hosts, flow->to),
+		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
+	if (!grow_by_one(&domain->transfers, &domain->room, domain->count, sizeof(*domain->transfers)) ||
+		!find_line(fabric, domain, &transfer)) {
 		shard->is_out_of_memory = true;
 		return;
 	}
-	domain->transfers[domain->count++] = (struct transfer){ .flow = number,
-		.from = hosts_gpu_in_host(hosts, flow->from),
-		.to = hosts->gpus + hosts_gpu_in_host(hosts, flow->to),
-		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
+	domain->transfers[domain->count++] = transfer;
 	await(shard, host, shard->now);
 }
 

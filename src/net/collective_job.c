@@ -47,19 +47,21 @@ struct collective_step collective_job_message(const struct collective_job *job, 
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
-static void send(const struct collective_out *calls, uint32_t to, uint64_t bytes, uint32_t tag)
+static void send(const struct collective_out *calls, const struct collective_sent *sent)
 {
 	const struct out *out = (const struct out *)calls;
 	const struct collective *of = &out->job->of;
 	out->sink->send(out->sink, &(struct message){ .src = out->rank,
-					   .dst = rank_at(out->job, out->rank, to),
-					   .bytes = bytes,
+					   .dst = rank_at(out->job, out->rank, sent->to),
+					   .bytes = sent->bytes,
 					   .start = out->at,
-					   .tag = tag,
+					   .tag = sent->tag,
 					   .channel = collective_opens_each(out->job->algorithm) ? 0 : 1 + of->part,
 					   .part = (uint16_t)of->part,
 					   .traffic_class = of->traffic_class,
-					   .tells_arrival = true });
+					   .tells_arrival = true,
+					   .is_copy = sent->is_copy,
+					   .is_of_sum = sent->is_of_sum });
 }
 
 static struct collective_part *part_of(const struct collective_job *job, uint32_t rank)

@@ -12,5 +12,13 @@ uint32_t collective_double_tree(const struct collective *of, uint32_t place, str
 uint32_t collective_chain_down_receives(const struct collective *of, uint32_t place);
 uint32_t collective_chain_up_receives(const struct collective *of, uint32_t place);
 uint32_t collective_double_tree_receives(const struct collective *of, uint32_t place);
+struct collective_law collective_double_tree_law(const struct collective *of);
+uint32_t collective_nvls(const struct collective *of, uint32_t place, struct collective_edge *edges);
+uint32_t collective_nvls_receives(const struct collective *of, uint32_t place);
+struct collective_law collective_nvls_law(const struct collective *of);
+
+/* What comes to a place by each of two trees: by its edge FROM_ABOVE sums of all, by others those of a part; FROM_CHAIN
+ * of the host's GPUs, by a chain or a switch; FROM_SWITCH copies of sums of all. */
+enum { FROM_ABOVE, FROM_LOWER, FROM_HIGHER, FROM_CHAIN, FROM_SWITCH, EDGES_OF_A_TREE };
 
 #endif

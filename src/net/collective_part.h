@@ -5,16 +5,27 @@
 
 #include "net/collectives.h"
 
+/* The pieces for which a switch that reduces has room. */
+enum { COLLECTIVE_SLOTS = 8 };
+
 struct collective_part {
 	uint64_t arrived;               /* of steps: as its algorithm waits */
 	uint32_t sent, received, ended; /* messages */
 	/* Of pipelines, by edge: pieces. */
 	uint32_t edge_sent[COLLECTIVE_EDGES], edge_ended[COLLECTIVE_EDGES], edge_arrived[COLLECTIVE_EDGES];
+	/* Of each tree's sums in a switch: how many parts of the next few pieces have come. */
+	uint16_t parts[2][COLLECTIVE_SLOTS];
 };
 
-/* Sends a message; the tag is for collective_part_arrived at its receiver. */
+/* The tag is for collective_part_arrived at its receiver; is_copy, is_of_sum: as in struct message. */
+struct collective_sent {
+	uint32_t to, tag;
+	uint64_t bytes;
+	bool is_copy, is_of_sum;
+};
+
 struct collective_out {
-	void (*send)(const struct collective_out *out, uint32_t to, uint64_t bytes, uint32_t tag);
+	void (*send)(const struct collective_out *out, const struct collective_sent *sent);
 };
 
 /* Sends all that may be sent. Called at the beginning, and after each arrival and end. */

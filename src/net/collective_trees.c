@@ -73,10 +73,16 @@ static uint32_t place_of(uint32_t node, uint32_t n, uint32_t tree)
 	return n % 2 ? (node + 1) % n : n - 1 - node;
 }
 
-/* What comes to a node of this tree: by edge 0 from its parent, by 1 and 2 from its children below and above. */
+/* Over hosts with several GPUs the nodes are hosts, and those of a host are a chain from its first place (NCCL's
+ * ncclTreeBasePostset). Otherwise each rank is a host. */
+static uint32_t gpus_of(const struct collective *of)
+{
+	return of->gpus > 1 && of->ranks % of->gpus == 0 ? of->gpus : 1;
+}
+
 static uint8_t edge_of(uint32_t tree, uint32_t which)
 {
-	return (uint8_t)(3 * tree + which);
+	return (uint8_t)(EDGES_OF_A_TREE * tree + which);
 }
 
 static uint64_t bytes_of_tree(const struct collective *of, uint32_t tree)
@@ -84,30 +90,70 @@ static uint64_t bytes_of_tree(const struct collective *of, uint32_t tree)
 	return tree ? of->bytes / 2 : of->bytes - of->bytes / 2;
 }
 
-/* Up: sums of both children; down: what the parent has sent, and at the root what the children have. */
+/* A place's neighbours in a tree, by the edge by which they send to it. */
+struct neighbours {
+	uint32_t at[EDGES_OF_A_TREE];
+	uint16_t there; /* a bit for each */
+};
+
+static void add_neighbour(struct neighbours *neighbours, uint32_t edge, uint32_t place)
+{
+	neighbours->at[edge] = place;
+	neighbours->there |= (uint16_t)(1u << edge);
+}
+
+static struct neighbours neighbours_of(const struct collective *of, uint32_t place, uint32_t tree)
+{
+	const uint32_t gpus = gpus_of(of), n = of->ranks / gpus, gpu = place % gpus;
+	const uint32_t node = node_of(place / gpus, n, tree);
+	struct neighbours its = { .there = 0 };
+	uint32_t children[2];
+	if (gpu + 1 < gpus)
+		add_neighbour(&its, FROM_CHAIN, place + 1);
+	if (gpu > 0) {
+		add_neighbour(&its, FROM_ABOVE, place - 1);
+		return its;
+	}
+	if (node > 0)
+		add_neighbour(&its, FROM_ABOVE, place_of(parent_of(node, n), n, tree) * gpus);
+	for (uint32_t i = children_of(node, n, children); i-- > 0;)
+		add_neighbour(
+			&its, children[i] > node ? FROM_HIGHER : FROM_LOWER, place_of(children[i], n, tree) * gpus);
+	return its;
+}
+
+/* By which edge what a place sends up comes to the place above it. */
+static uint8_t comes_up_by(const struct collective *of, uint32_t place, uint32_t above, uint32_t tree)
+{
+	const struct neighbours its = neighbours_of(of, above, tree);
+	uint32_t edge = FROM_LOWER;
+	while (!(its.there >> edge & 1) || its.at[edge] != place)
+		edge++;
+	assert(edge < EDGES_OF_A_TREE);
+	return edge_of(tree, edge);
+}
+
+/* Up: sums of all that is below; down: what came from above, and at the root those sums. */
 static uint32_t add_tree(const struct collective *of, uint32_t place, uint32_t tree, struct collective_edge *edges)
 {
-	const uint32_t n = of->ranks, node = node_of(place, n, tree);
+	const struct neighbours its = neighbours_of(of, place, tree);
+	const uint16_t above = 1u << FROM_ABOVE, below = (uint16_t)(its.there & ~above);
 	const uint64_t bytes = bytes_of_tree(of, tree);
-	uint32_t children[2], count = 0;
-	const uint32_t child_count = children_of(node, n, children);
-	uint8_t from_children = 0;
-	for (uint32_t i = 0; i < child_count; i++)
-		from_children |= (uint8_t)(1u << edge_of(tree, 1 + (children[i] > node)));
+	const bool is_root = !(its.there & above);
+	uint32_t count = 0;
 	if (bytes == 0)
 		return 0;
-	if (node > 0) {
-		const uint32_t parent = parent_of(node, n);
-		edges[count++] = (struct collective_edge){ .to = place_of(parent, n, tree),
-			.needs = from_children,
-			.comes_by = edge_of(tree, 1 + (node > parent)),
+	if (!is_root)
+		edges[count++] = (struct collective_edge){ .to = its.at[FROM_ABOVE],
+			.needs = (uint16_t)(below << edge_of(tree, 0)),
+			.comes_by = comes_up_by(of, place, its.at[FROM_ABOVE], tree),
 			.bytes = bytes };
-	}
-	for (uint32_t i = 0; i < child_count; i++)
-		edges[count++] = (struct collective_edge){ .to = place_of(children[i], n, tree),
-			.needs = node > 0 ? (uint8_t)(1u << edge_of(tree, 0)) : from_children,
-			.comes_by = edge_of(tree, 0),
-			.bytes = bytes };
+	for (uint32_t i = FROM_LOWER; i <= FROM_CHAIN; i++)
+		if (its.there >> i & 1)
+			edges[count++] = (struct collective_edge){ .to = its.at[i],
+				.needs = (uint16_t)((is_root ? below : above) << edge_of(tree, 0)),
+				.comes_by = edge_of(tree, FROM_ABOVE),
+				.bytes = bytes };
 	return count;
 }
 
@@ -120,11 +166,93 @@ uint32_t collective_double_tree(const struct collective *of, uint32_t place, str
 /* By each edge to a neighbour as many come as go. */
 uint32_t collective_double_tree_receives(const struct collective *of, uint32_t place)
 {
-	uint32_t children[2], receives = 0;
-	for (uint32_t tree = 0; tree < 2; tree++) {
-		const uint32_t node = node_of(place, of->ranks, tree);
-		receives += (children_of(node, of->ranks, children) + (node > 0)) *
-			    collective_pieces(bytes_of_tree(of, tree));
-	}
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint32_t receives = 0;
+	for (uint32_t i = collective_double_tree(of, place, edges); i-- > 0;)
+		receives += collective_pieces(edges[i].bytes);
 	return receives;
+}
+
+/* Its steps, and what the busiest host or rank sends or gets in buffers of S bytes. An inner node sends half of the
+ * data up and to two children, and as a leaf of the other tree up: of three nodes none has two children, of two none is
+ * an inner one. In a chain of GPUs the inner ones have all of it up and down. */
+static struct collective_law law_of_trees(const struct collective *of, uint32_t nodes, uint32_t steps_in_host)
+{
+	uint32_t depth = 0;
+	while (nodes > 1u << depth)
+		depth++;
+	return (struct collective_law){ .alphas = 2 * (depth + steps_in_host),
+		.bytes = (nodes > 3           ? 2
+				 : nodes == 3 ? 1.5
+					      : 1) *
+			 (double)of->bytes };
+}
+
+struct collective_law collective_double_tree_law(const struct collective *of)
+{
+	const uint32_t gpus = gpus_of(of), n = of->ranks / gpus;
+	struct collective_law law = law_of_trees(of, n, gpus - 1);
+	if (n == 1 && gpus > 2)
+		law.bytes = 2 * (double)of->bytes;
+	return law;
+}
+
+/* ---- Trees of hosts whose switches reduce ------------------------------------------------------------------------ */
+
+/* Up to the switch, whose sums the first GPU's program counts, and which it sends on. */
+static uint32_t add_switched_tree(
+	const struct collective *of, uint32_t place, uint32_t tree, struct collective_edge *edges)
+{
+	const uint32_t head = place / of->gpus * of->gpus, nodes = of->ranks / of->gpus;
+	const struct collective between = { .ranks = nodes, .bytes = of->bytes };
+	const uint64_t bytes = bytes_of_tree(of, tree);
+	const uint16_t sum = (uint16_t)(1u << edge_of(tree, FROM_CHAIN));
+	uint32_t count = 0;
+	if (bytes == 0)
+		return 0;
+	if (place == head)
+		count = add_tree(&between, place / of->gpus, tree, edges);
+	const bool is_root = node_of(place / of->gpus, nodes, tree) == 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (is_root || edges[i].comes_by != edge_of(tree, FROM_ABOVE))
+			edges[i].needs |= sum;
+		edges[i].to *= of->gpus;
+	}
+	edges[count++] = (struct collective_edge){ .to = head,
+		.comes_by = edge_of(tree, FROM_CHAIN),
+		.is_of_sum = true,
+		.opened_by = edge_of(tree, FROM_SWITCH),
+		.bytes = bytes };
+	if (place != head)
+		return count;
+	const struct neighbours its = neighbours_of(&between, place / of->gpus, tree);
+	edges[count++] = (struct collective_edge){ .to = head,
+		.needs = is_root ? (uint16_t)(its.there << edge_of(tree, 0)) | sum
+				 : (uint16_t)(1u << edge_of(tree, FROM_ABOVE)),
+		.comes_by = edge_of(tree, FROM_SWITCH),
+		.is_copy = true,
+		.bytes = bytes };
+	return count;
+}
+
+uint32_t collective_nvls(const struct collective *of, uint32_t place, struct collective_edge *edges)
+{
+	const uint32_t count = add_switched_tree(of, place, 0, edges);
+	return count + add_switched_tree(of, place, 1, edges + count);
+}
+
+/* As many come as go: the parts of a sum for its copies. */
+uint32_t collective_nvls_receives(const struct collective *of, uint32_t place)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint32_t receives = 0;
+	for (uint32_t i = collective_nvls(of, place, edges); i-- > 0;)
+		receives += collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]);
+	return receives;
+}
+
+/* In one host each GPU's port has S each way. */
+struct collective_law collective_nvls_law(const struct collective *of)
+{
+	return law_of_trees(of, of->ranks / of->gpus, 1);
 }

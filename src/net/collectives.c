@@ -212,20 +212,9 @@ static double whole(double n)
 	return 1;
 }
 
-static double whole_twice(double n)
-{
-	(void)n;
-	return 2;
-}
-
 static double along_a_chain(double n)
 {
 	return n - 1;
-}
-
-static double up_and_down(double n)
-{
-	return 2 * log2_of((uint32_t)n);
 }
 
 #define BY_STEPS(its_name, its_steps, its_step, its_waiting, its_buffers)                                              \
@@ -234,19 +223,20 @@ static double up_and_down(double n)
 	.name = (its_name), .edges = (its_edges), .receives = (its_receives), .buffers = (its_buffers)
 
 static const struct collective_algorithm allreduce[] = {
-	{ BY_STEPS("ring", twice_round, ring, FOR_THE_LAST, share_twice) },
+	{ BY_STEPS("ring", twice_round, ring, FOR_THE_LAST, share_twice), .is_by_nics = true },
 	{ BY_STEPS("recursive-doubling", log2_of, double_all, FOR_ALL_BEFORE, whole_each_time), .is_by_powers_of_2 = true },
 	{ BY_STEPS("halving-doubling", bits_and_bits, halve_and_double, FOR_ALL_BEFORE, share_twice), .is_by_powers_of_2 = true },
 	{ BY_STEPS("direct", twice_round, scatter_and_spread, FOR_ALL_OF_A_HALF, share_twice) },
 	{ .name = "hierarchical", .step = go_round_both, .waiting = FOR_BOTH_RINGS, .buffers = nothing },
-	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_receives, whole_twice), .alphas = up_and_down },
+	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_receives, nothing), .law = collective_double_tree_law, .is_by_nics = true },
+	{ BY_EDGES("nvls", collective_nvls, collective_nvls_receives, nothing), .law = collective_nvls_law, .is_by_switch = true, .is_by_nics = true },
 }, all_gather[] = {
-	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once) },
+	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once), .is_by_nics = true },
 	{ BY_STEPS("recursive-doubling", log2_of, double_shares, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
 	{ BY_STEPS("pat", log2_of, pat_gather, FOR_ALL_BEFORE, share_once) },
 	{ BY_STEPS("direct", once_round, spread, FOR_ALL_OF_A_HALF, share_once) },
 }, reduce_scatter[] = {
-	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once) },
+	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once), .is_by_nics = true },
 	{ BY_STEPS("halving-doubling", log2_of, halve, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
 	{ BY_STEPS("pat", log2_of, pat_scatter, FOR_ALL_BEFORE, share_once) },
 	{ BY_STEPS("direct", once_round, scatter, FOR_ALL_OF_A_HALF, share_once) },
@@ -345,7 +335,7 @@ uint32_t collective_sends(const struct collective *of, const struct collective_a
 	if (!algorithm->edges)
 		return collective_steps(of, algorithm);
 	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
-		sends += collective_pieces(edges[i].bytes);
+		sends += collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]);
 	return sends;
 }
 
@@ -363,9 +353,12 @@ struct collective_step collective_message(
 	if (!algorithm->edges)
 		return algorithm->step(of, place, number);
 	algorithm->edges(of, place, edges);
-	for (; number >= collective_pieces(edges[edge].bytes); edge++)
-		number -= collective_pieces(edges[edge].bytes);
-	return (struct collective_step){ edges[edge].to, collective_piece(edges[edge].bytes, number) };
+	for (uint32_t its; number >= (its = collective_pieces(edges[edge].bytes) * collective_copies(of, &edges[edge]));
+		edge++)
+		number -= its;
+	const uint32_t copies = collective_copies(of, &edges[edge]);
+	return (struct collective_step){ edges[edge].to + number % copies,
+		collective_piece(edges[edge].bytes, number / copies) };
 }
 
 uint64_t collective_messages(const struct collective *of)
@@ -391,18 +384,19 @@ double collective_busbw(const struct collective *of)
 
 /* ---- Parts ------------------------------------------------------------------------------------------------------- */
 
-static bool is_ring_over_hosts(const struct collective *of)
+static bool enters_by_nics(const struct collective *of)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
-	return algorithm && algorithm->step == ring && of->gpus > 1;
+	return algorithm && algorithm->is_by_nics && of->gpus > 1;
 }
 
 /* A message within a host goes by no NIC. */
 uint32_t collective_parts(const struct collective *of, const struct hosts *hosts)
 {
-	const uint32_t rings = hosts->nics < of->gpus ? hosts->nics : of->gpus;
-	const uint32_t ports = hosts->ports ? hosts->ports : 1;
-	const uint32_t most = hosts_nics_of_gpu(hosts) * ports * (is_ring_over_hosts(of) ? rings : 1);
+	const uint32_t by_nics = hosts->nics < of->gpus ? hosts->nics : of->gpus;
+	const uint32_t nics = hosts_nics_of_gpu(hosts) * (enters_by_nics(of) ? by_nics : 1);
+	const uint32_t used = of->channels && of->channels < nics ? of->channels : nics;
+	const uint32_t most = used * (hosts->ports ? hosts->ports : 1);
 	return of->ranks > of->gpus && most > 0 && of->bytes >= most ? most : 1;
 }
 
@@ -410,10 +404,12 @@ struct collective collective_part_of(const struct collective *of, const struct h
 {
 	const uint32_t parts = collective_parts(of, hosts);
 	struct collective its = *of;
+	const uint64_t bytes = of->wire ? of->wire : of->bytes;
 	assert(part < parts);
-	its.bytes = of->bytes / parts + (part < of->bytes % parts);
+	its.bytes = bytes / parts + (part < bytes % parts);
+	its.wire = 0;
 	its.part = part;
-	its.turned = is_ring_over_hosts(of) ? part * of->gpus / parts : 0;
+	its.turned = enters_by_nics(of) ? part * of->gpus / parts : 0;
 	return its;
 }
 
@@ -427,11 +423,17 @@ uint32_t collective_place_of(const struct collective *of, uint32_t rank)
 	return of->turned ? rank / of->gpus * of->gpus + (rank + of->gpus - of->turned) % of->gpus : rank;
 }
 
-struct collective_law collective_law(const struct collective *of)
+struct collective_law collective_law(const struct collective *given)
 {
-	const struct collective_algorithm *algorithm = collective_find(of);
+	const struct collective_algorithm *algorithm = collective_find(given);
+	struct collective its = *given;
+	const struct collective *of = &its;
 	const double n = of->ranks;
 	double alphas;
+	if (its.wire)
+		its.bytes = its.wire;
+	if (algorithm->law)
+		return algorithm->law(of);
 	if (algorithm->waiting == FOR_BOTH_RINGS) { /* between hosts; what is in a host goes at another rate */
 		const double hosts = hosts_in(of);
 		return (struct collective_law){ .alphas = collective_steps(of, algorithm),
@@ -468,6 +470,10 @@ int collective_check(const struct collective *of, char *why, unsigned why_size)
 	if (algorithm->is_by_powers_of_2 && !is_power_of_2(of->ranks))
 		return why_not(why, why_size, "%s is for 2, 4, 8, ... ranks, not for %u: ring takes any number",
 			algorithm->name, of->ranks);
+	if (algorithm->is_by_switch && (!of->reduces || of->gpus < 2 || of->ranks % of->gpus))
+		return why_not(why, why_size,
+			"%s is for whole hosts whose scale-up domain reduces (hosts.reduces, or hosts.gpu: H100)",
+			algorithm->name);
 	if (algorithm->waiting == FOR_BOTH_RINGS && (of->gpus < 2 || of->ranks % of->gpus))
 		return why_not(why, why_size, "%s is for whole hosts with several GPUs (hosts.gpu)", algorithm->name);
 	assert(algorithm->edges || algorithm->waiting != FOR_ALL_BEFORE ||

@@ -18,7 +18,11 @@
  *                         the GPUs of the same place in all hosts, and a ring's all-gather in each host
  *   "pairwise"            an all-to-all's: a share to every other rank, eight at a time
  *   "chain"               a broadcast's from rank 0, and a reduce's to it: piece by piece to the next rank
- *   "double-tree"         half of the data up and down each of two binary trees, piece by piece
+ *   "double-tree"         half of the data up and down each of two binary trees, piece by piece; of hosts with several
+ *                         GPUs the trees are over the hosts, and a chain leads on in each
+ *
+ *   "nvls"                as double-tree, but in a host the switch of the scale-up domain reduces: each GPU sends S to
+ * it once and gets S from it once. The first GPU's program says what the switch does
  *
  * Ranks are 0 to n - 1 here; which ranks of a run they are is told by rank_groups.h. Reductions take no time. */
 #ifndef NET_COLLECTIVES_H
@@ -34,10 +38,13 @@ struct collective {
 	const char *kind, *algorithm; /* an algorithm that is NULL or empty: the kind's first */
 	uint32_t ranks;               /* at least 2 */
 	uint64_t bytes;               /* S */
+	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
+	uint32_t channels;            /* it is at most so many rings or trees; 0: any number */
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */
-	/* Of a collective that is one of several parts: which. Of a ring the ranks of each host are turned by
+	bool reduces;  /* the hosts' scale-up domains reduce in their switch */
+	/* Of a collective that is one of several parts: which. Of rings and trees the ranks of each host are turned by
 	 * `turned`, so that it enters and leaves by another GPU and its NIC. */
 	uint32_t part, turned;
 };
@@ -57,15 +64,32 @@ enum collective_waiting {
 	FOR_BOTH_RINGS, /* as many as there are steps before it, of each of two rings: in its host, and between hosts */
 };
 
-enum { COLLECTIVE_EDGES = 6 };
+enum { COLLECTIVE_EDGES = 10 };
 
 /* Of a pipeline: a rank sends the data piece by piece along its edges. A piece goes on when it has come by all edges
  * that it needs. */
 struct collective_edge {
 	uint32_t to;
-	uint8_t needs;    /* a bit for each edge by which it comes to this rank */
+	uint16_t needs;   /* a bit for each edge by which it comes to this rank */
 	uint8_t comes_by; /* the number of this edge at its receiver */
+	/* By a switch that reduces: a copy goes to each GPU of the host, of which `to` is the first; a part of a sum
+	 * comes from each, and no piece is sent before one has come by the edge `opened_by` that makes room for it. */
+	bool is_copy, is_of_sum;
+	uint8_t opened_by;
 	uint64_t bytes;
+};
+
+/* The messages of which a piece on this edge is made. */
+static inline uint32_t collective_copies(const struct collective *of, const struct collective_edge *edge)
+{
+	return edge->is_copy ? of->gpus : 1;
+}
+
+/* Its time on a network without contention is alphas * alpha + bytes / B: alpha is the one-way time of a message of one
+ * byte, B the rate at which payload passes a rank's link, or those of all
+ * NICs of a host that has several. */
+struct collective_law {
+	double alphas, bytes;
 };
 
 /* By steps, or by edges. */
@@ -79,6 +103,9 @@ struct collective_algorithm {
 	uint32_t (*edges)(const struct collective *of, uint32_t place, struct collective_edge edges[COLLECTIVE_EDGES]);
 	double (*alphas)(double n); /* NULL: as many as there are steps that wait for each other */
 	uint32_t (*receives)(const struct collective *of, uint32_t place); /* messages, where it is by edges */
+	struct collective_law (*law)(const struct collective *of);         /* NULL: by buffers and alphas */
+	bool is_by_switch;
+	bool is_by_nics; /* over hosts with several NICs it is as many, each entering and leaving by another GPU */
 };
 
 /* The pieces of so many bytes, and how large each is. */
@@ -103,9 +130,9 @@ bool collective_opens_each(const struct collective_algorithm *algorithm);
 /* What nccl-tests multiplies S by for busbw. */
 double collective_busbw(const struct collective *of);
 
-/* Several parts at once, so that all NICs carry their share: of a ring over hosts one for each NIC, which enters and
- * leaves by it; of others one for each NIC of a GPU. NICs with several ports have as many of them, since each is a
- * flow. `part` is below that number. */
+/* Several parts at once, so that all NICs carry their share: of rings and trees over hosts one for each NIC, which
+ * enters and leaves by it; of others one for each NIC of a GPU; of neither more than there are channels. NICs with
+ * several ports have as many of them, since each is a flow. `part` is below that number. */
 uint32_t collective_parts(const struct collective *collective, const struct hosts *hosts);
 struct collective collective_part_of(const struct collective *collective, const struct hosts *hosts, uint32_t part);
 /* Which of the collective's ranks is at this place of the algorithm, and back. */
@@ -122,11 +149,7 @@ const struct collective_algorithm *collective_find(const struct collective *coll
  * more messages than a run takes. */
 int collective_check(const struct collective *collective, char *why, unsigned why_size);
 
-/* Its time on a network without contention is alphas * alpha + bytes / B: alpha is the one-way time of a message of one
- * byte, B the rate at which payload passes a rank's link. After a check that passed. */
-struct collective_law {
-	double alphas, bytes;
-};
+/* After a check that passed. */
 struct collective_law collective_law(const struct collective *collective);
 
 #endif

@@ -225,13 +225,13 @@ struct out {
 	const struct graph_chain *chain;
 };
 
-static void send_piece(const struct collective_out *calls, uint32_t to, uint64_t bytes, uint32_t tag)
+static void send_piece(const struct collective_out *calls, const struct collective_sent *sent)
 {
 	const struct out *out = (const struct out *)calls;
 	const struct piece *piece = out->piece;
 	const struct graph *graph = out->agenda->job->graph;
 	const struct graph_operation *its = operation_of(out->agenda->job, piece->number);
-	const uint32_t member = member_at(out->agenda->job, piece, to);
+	const uint32_t member = member_at(out->agenda->job, piece, sent->to);
 	const uint32_t dst = graph_rank_of(&graph->groups[its->group], member);
 	const struct graph_carried carried = {
 		.chain = *out->chain, .from = its->rank, .to = dst, .sent = out->agenda->at
@@ -239,10 +239,10 @@ static void send_piece(const struct collective_out *calls, uint32_t to, uint64_t
 	out->agenda->sink->send(out->agenda->sink,
 		&(struct message){ .src = its->rank,
 			.dst = dst,
-			.bytes = bytes,
+			.bytes = sent->bytes,
 			.start = out->agenda->at,
 			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, piece->number, member) << 32 |
-			       (uint64_t)piece->of.part << PART_SHIFT | tag,
+			       (uint64_t)piece->of.part << PART_SHIFT | sent->tag,
 			.channel = collective_opens_each(piece->algorithm) ? 0 : 1 + piece->of.part,
 			.part = (uint16_t)piece->of.part,
 			.traffic_class = its->traffic_class,

@@ -24,15 +24,18 @@ int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsign
 }
 
 /* NVLink each way is half of what data sheets give for both; the domain is that of HGX boards, of Alps' nodes (GH200),
- * and of NVL72. */
+ * and of NVL72. Switches reduce from Hopper on (NVLS). */
 static const struct gpu gpus[] = {
-	{ "A100", 300, 8, 200, 312, 80, "NVIDIA A100 data sheet: NVLink 600 GB/s; DGX A100: 8 GPUs, 8 x 200 Gb/s" },
-	{ "H100", 450, 8, 400, 989, 80, "NVIDIA H100 SXM data sheet: NVLink 900 GB/s; DGX H100: 8 GPUs, 8 x 400 Gb/s" },
-	{ "H800", 200, 8, 400, 989, 80, "H100 with NVLink of 400 GB/s; arXiv 2412.19437 section 3.1: 8 GPUs" },
-	{ "H20", 450, 8, 400, 148, 96, "NVIDIA H20 data sheet: NVLink 900 GB/s" },
-	{ "GH200", 150, 4, 200, 989, 96, "Alps: 4 GPUs a node, 150 GB/s a pair, Slingshot of 200 Gb/s" },
-	{ "B200", 900, 8, 400, 2250, 180, "NVIDIA B200 data sheet: NVLink 1,800 GB/s; DGX B200: 8 GPUs" },
-	{ "GB200", 900, 72, 400, 2500, 186, "NVIDIA GB200 NVL72 data sheet: NVLink 1,800 GB/s, 72 GPUs" },
+	{ "A100", 300, 8, 200, 312, 80, 80, false,
+		"NVIDIA A100 data sheet: NVLink 600 GB/s; DGX A100: 8 GPUs, 8 x 200 Gb/s" },
+	{ "H100", 450, 8, 400, 989, 80, 90, true,
+		"NVIDIA H100 SXM data sheet: NVLink 900 GB/s; DGX H100: 8 GPUs, 8 x 400 Gb/s" },
+	{ "H800", 200, 8, 400, 989, 80, 90, true,
+		"H100 with NVLink of 400 GB/s; arXiv 2412.19437 section 3.1: 8 GPUs" },
+	{ "H20", 450, 8, 400, 148, 96, 90, true, "NVIDIA H20 data sheet: NVLink 900 GB/s" },
+	{ "GH200", 150, 4, 200, 989, 96, 90, false, "Alps: 4 GPUs a node, 150 GB/s a pair, Slingshot of 200 Gb/s" },
+	{ "B200", 900, 8, 400, 2250, 180, 100, true, "NVIDIA B200 data sheet: NVLink 1,800 GB/s; DGX B200: 8 GPUs" },
+	{ "GB200", 900, 72, 400, 2500, 186, 100, true, "NVIDIA GB200 NVL72 data sheet: NVLink 1,800 GB/s, 72 GPUs" },
 };
 
 const struct gpu *gpu_of(uint32_t number)

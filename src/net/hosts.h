@@ -24,6 +24,8 @@ struct hosts {
 	/* By rank: the GPU that it runs on, counted host by host (without GPUs: the endpoint). Each is there once.
 	 * NULL: the rank's own number. Borrowed (placement.h). */
 	const uint32_t *gpu_of;
+	bool reduces;        /* the domain's switch reduces, and makes copies (NVLS) */
+	uint32_t capability; /* of the GPU: 80 (Ampere), 90 (Hopper), 100 (Blackwell); 0: not known */
 };
 
 static inline uint32_t hosts_ranks(const struct hosts *hosts, uint32_t endpoints)
@@ -104,6 +106,8 @@ struct gpu {
 	uint32_t nic_gb_s;      /* gigabits, the usual NIC of a GPU */
 	uint32_t tflops;        /* dense bf16 */
 	uint32_t memory_gb;
+	uint32_t capability; /* as in struct hosts */
+	bool reduces;
 	const char *source;
 };
 

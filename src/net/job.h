@@ -24,7 +24,10 @@ struct message {
 	uint16_t part;    /* of a GPU's NICs, the turn of the one that it goes by (hosts_turn_of); any number */
 	uint16_t entropy; /* distinguishes messages between the same endpoints for ECMP, where connections do not */
 	uint8_t traffic_class;
-	bool tells_arrival;  /* the destination is to hear of it */
+	bool tells_arrival; /* the destination is to hear of it */
+	/* In a host whose domain reduces: a copy leaves its sender with another message, a part of a sum arrives at its
+	 * receiver with others. So one port is enough, and src may be dst: the switch has the bytes in between. */
+	bool is_copy, is_of_sum;
 	const void *carried; /* job_kind.carried_bytes of the job's own, which are copied; NULL: none */
 };
 

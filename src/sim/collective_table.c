@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/collectives.h"
+#include "sim/ideal.h"
 #include "sim/job.h"
+#include "sim/nccl_choice.h"
 #include "sim/output.h"
 #include "sim/report.h"
 #include "sim/session.h"
@@ -23,6 +25,8 @@ struct row {
 	const char *kind;
 	struct job_bandwidth is;
 	double law_us;
+	struct nccl_choice chosen;
+	bool is_chosen;
 };
 
 struct table {
@@ -118,21 +122,18 @@ static int run_row(struct session *session, const struct sim_options *options, u
 	return status;
 }
 
-/* The payload's rate that a rank has: on the first endpoint's link, on those of all NICs that have a part, or in the
- * scale-up domain if that is all there is. */
-static double payload_rate(const struct simulation *simulation)
+/* The payload's rate that a rank has for this collective: on the first endpoint's link, on those of all NICs that have
+ * a part, or in the scale-up domain if that is all there is. */
+static double payload_rate(const struct simulation *simulation, const struct collective *of)
 {
-	const struct network *network = &simulation->network;
-	const struct fabric_config *config = &simulation->config;
-	const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
-	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
-	struct collective large = simulation->given;
+	const struct hosts *hosts = &simulation->hosts;
+	struct collective large = *of;
 
-	large.bytes = MOST_BYTES; /* one byte is no more than one ring's */
-	if (simulation->hosts.gpus && simulation_ranks(simulation) <= simulation->hosts.gpus)
-		return (double)simulation->hosts.scale_up / 8e6;
-	return bits / 8e6 * config->mtu / (config->mtu + overhead) * collective_parts(&large, &simulation->hosts) /
-	       simulation->hosts.ports;
+	large.bytes = MOST_BYTES; /* one byte is no more than one part's */
+	if (hosts->gpus && simulation_ranks(simulation) <= hosts->gpus)
+		return (double)hosts->scale_up / 8e6;
+	return ideal_payload_rate(simulation, simulation->network.endpoints[0].link) / 1e6 *
+	       collective_parts(&large, hosts) / hosts->ports;
 }
 
 /* The time of a step whose messages have one byte, and the payload's rate. */
@@ -144,11 +145,12 @@ static int measure(struct table *table)
 
 	if (has_time) {
 		const struct simulation *simulation = &session.simulation;
-		struct collective empty = simulation->given;
+		struct collective empty = simulation->given, large = simulation->given;
 		empty.bytes = 0;
+		large.channels = 0;
 		session_warn(&session);
 		table->alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
-		table->bytes_per_us = payload_rate(simulation);
+		table->bytes_per_us = payload_rate(simulation, &large);
 	}
 	session_close(&session);
 	return has_time ? SIM_EXIT_OK : status;
@@ -198,21 +200,29 @@ static void put_head(const struct session *session, const struct table *table)
 static void put_line(const struct row *row)
 {
 	const struct columns *its = columns_of(row->kind);
+	char chosen[64];
 
 	printf("%12" PRIu64 " %12" PRIu64 " %8s %6s %6d", row->is.bytes,
 		row->is.bytes / TYPE_BYTES / (its->counts_share ? row->is.ranks : 1), "float", its->redop, its->root);
 	for (unsigned i = 0; i < 2; i++)
 		printf("  %7.4g %7.2f %7.2f %6s   ", (double)row->is.time / VB_US, row->is.algbw, row->is.busbw, "N/A");
-	printf("  %10.4g\n", row->law_us);
+	printf("  %10.4g", row->law_us);
+	if (row->is_chosen)
+		printf("  %s", nccl_choice_text(&row->chosen, chosen, sizeof(chosen)));
+	putchar('\n');
 	fflush(stdout);
 }
 
 static void put_json(const struct row *row, bool is_first)
 {
 	printf("%s\n  {\"kind\": \"%s\", \"algorithm\": \"%s\", \"ranks\": %" PRIu32 ", \"bytes\": %" PRIu64
-	       ", \"time_ps\": %" PRIu64 ", \"algbw_gb_s\": %.6g, \"busbw_gb_s\": %.6g, \"law_ps\": %.0f}",
+	       ", \"time_ps\": %" PRIu64 ", \"algbw_gb_s\": %.6g, \"busbw_gb_s\": %.6g, \"law_ps\": %.0f",
 		is_first ? "" : ",", row->kind, row->is.algorithm, row->is.ranks, row->is.bytes, (uint64_t)row->is.time,
 		row->is.algbw, row->is.busbw, row->law_us * VB_US);
+	if (row->is_chosen)
+		printf(", \"protocol\": \"%s\", \"channels\": %" PRIu32, nccl_protocol_name(row->chosen.protocol),
+			row->chosen.channels);
+	putchar('}');
 	fflush(stdout);
 }
 
@@ -235,7 +245,9 @@ static int put_row(struct table *table, uint64_t bytes)
 	if (has_time && job_bandwidth(&session.simulation, &row.is)) {
 		const struct collective_law law = collective_law(&session.simulation.given);
 		const bool is_first = table->rows++ == 0;
-		row.law_us = law.alphas * table->alpha_us + law.bytes / table->bytes_per_us;
+		row.law_us = law.alphas * table->alpha_us +
+			     law.bytes / payload_rate(&session.simulation, &session.simulation.given);
+		row.is_chosen = nccl_choice_of(&session.simulation, 0, &row.chosen);
 		if (is_first && !table->options->is_json)
 			put_head(&session, table);
 		if (table->options->is_json)

@@ -150,6 +150,14 @@ static vb_time ends_time(const struct network *network, uint32_t src, uint32_t d
 	return from->send_latency + from->pcie_latency + to->receive_latency + to->pcie_latency;
 }
 
+double ideal_payload_rate(const struct simulation *simulation, uint32_t link)
+{
+	const struct fabric_config *config = &simulation->config;
+	const double overhead = config->data_overhead ? config->data_overhead : OVERHEAD;
+
+	return (double)simulation->network.links[link].bits_per_second / 8 * config->mtu / (config->mtu + overhead);
+}
+
 vb_time ideal_message(
 	const struct simulation *simulation, const struct routes *routes, uint32_t src, uint32_t dst, uint64_t bytes)
 {

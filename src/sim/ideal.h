@@ -9,6 +9,10 @@
 /* Fills in simulation->ideals. -ENOMEM. */
 int ideals_find(struct simulation *simulation);
 
+/* The payload that a link carries in a second by full packets, in bytes. An endpoint's link has all ports of its NIC.
+ */
+double ideal_payload_rate(const struct simulation *simulation, uint32_t link);
+
 /* Until the last bit of a message is there; 0: there is no way. */
 vb_time ideal_message(
 	const struct simulation *simulation, const struct routes *routes, uint32_t src, uint32_t dst, uint64_t bytes);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "net/why.h"
 
 static int set_switch_profile(struct scenario *scenario, const char *text, char *why, size_t size)
 {
@@ -16,10 +17,7 @@ static int set_switch_profile(struct scenario *scenario, const char *text, char 
 		scenario->topology.profile = *profile;
 		return 0;
 	}
-	size_t used = (size_t)snprintf(why, size, "there is no such profile of a switch; there are");
-	for (uint32_t i = 0; switch_profile_name(i) && used < size; i++)
-		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", switch_profile_name(i));
-	return -EINVAL;
+	return why_not_among(why, (unsigned)size, switch_profile_name, "there is no such profile of a switch");
 }
 
 static int set_nic_profile(struct scenario *scenario, const char *text, char *why, size_t size)
@@ -30,10 +28,12 @@ static int set_nic_profile(struct scenario *scenario, const char *text, char *wh
 		scenario->topology.nic = *profile;
 		return 0;
 	}
-	size_t used = (size_t)snprintf(why, size, "there is no such profile of a NIC; there are");
-	for (uint32_t i = 0; nic_profile_name(i) && used < size; i++)
-		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", nic_profile_name(i));
-	return -EINVAL;
+	return why_not_among(why, (unsigned)size, nic_profile_name, "there is no such profile of a NIC");
+}
+
+static const char *gpu_name(uint32_t number)
+{
+	return gpu_of(number) ? gpu_of(number)->name : NULL;
 }
 
 static int set_gpu(struct scenario *scenario, const char *text, char *why, size_t size)
@@ -44,12 +44,11 @@ static int set_gpu(struct scenario *scenario, const char *text, char *why, size_
 		scenario->gpu = gpu;
 		scenario->hosts.gpus = gpu->domain;
 		scenario->hosts.scale_up = (uint64_t)gpu->scale_up_gb_s * 8000000000u;
+		scenario->hosts.capability = gpu->capability;
+		scenario->hosts.reduces = gpu->reduces;
 		return 0;
 	}
-	size_t used = (size_t)snprintf(why, size, "there is no such GPU; there are");
-	for (uint32_t i = 0; gpu_of(i) && used < size; i++)
-		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", gpu_of(i)->name);
-	return -EINVAL;
+	return why_not_among(why, (unsigned)size, gpu_name, "there is no such GPU");
 }
 
 static int set_dimensions(struct scenario *scenario, const char *text, char *why, size_t size)
@@ -148,6 +147,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "NICs of a host, which are consecutive endpoints; 0: one for each GPU" },
 	{ "hosts.scale-up", VALUE_RATE, FIELD(hosts.scale_up), BOUNDS(0, HOSTS_MOST_SCALE_UP),
 	  .help = "rate of a GPU's port, each way, to the others of its host" },
+	{ "hosts.reduces", VALUE_FLAG, FIELD(hosts.reduces),
+	  .help = "whether the switch of a host's GPUs reduces, as NVLS does; left out: as hosts.gpu has it, otherwise no" },
 	{ "hosts.keeps-rails", VALUE_FLAG, FIELD(hosts.keeps_rails), .preset = "yes",
 	  .help = "a message leaves by the NIC on its receiver's rail, as with NCCL's PXN" },
 	{ "hosts.placement", VALUE_TEXT, FIELD(placement), .preset = "packed",
@@ -363,8 +364,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS),
 	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather" },
 	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
-	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|hierarchical|pat|pairwise|chain|dissemination", IN(COLLECTIVES "|barrier"),
-	  .help = "of a collective; left out: the kind's first, as --collectives lists them" },
+	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|nvls|hierarchical|pat|pairwise|chain|dissemination|nccl", IN(COLLECTIVES "|barrier"),
+	  .help = "of a collective; nccl: what NCCL's tuning tables take by size, ranks and hosts; left out: the kind's first, as --collectives lists them" },
 	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: the first rank that takes part, of as many as endpoints says" },
 	{ "workload.*.group", VALUE_TEXT, WORKLOAD(group), IN(COLLECTIVES "|barrier"),

@@ -148,8 +148,10 @@ int ranks_group(struct simulation *simulation, uint32_t number, uint32_t count, 
 	const struct workload *workload = &simulation->scenario->workloads[number].workload;
 	const uint32_t ranks = simulation_ranks(simulation), first = workload->first;
 
-	if (*workload->group)
-		return group_by_dimensions(simulation, number, workload, why, size);
+	if (*workload->group) {
+		int rc = group_by_dimensions(simulation, number, workload, why, size);
+		return rc == -EINVAL ? why_about(why, size, "group") : rc;
+	}
 	if (first > ranks || count > ranks - first || count < 2) {
 		snprintf(why, size,
 			"a collective of %" PRIu32 " ranks from rank %" PRIu32 " on, in a network of %" PRIu32, count,

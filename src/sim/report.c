@@ -7,6 +7,7 @@
 #include "sim/culprits.h"
 #include "sim/job.h"
 #include "sim/link_name.h"
+#include "sim/nccl_choice.h"
 #include "sim/traffic.h"
 
 enum { FAILURES_TOLD = 8 };
@@ -82,6 +83,22 @@ double report_payload_gb_per_cpu_s(const struct fabric_result *result)
 	return result->cpu_s > 0 ? (double)result->payload_bytes / 1e9 / result->cpu_s : 0;
 }
 
+/* What was left to NCCL. */
+static void put_choices(FILE *out, const struct simulation *simulation)
+{
+	struct nccl_choice choice;
+	char text[64], bytes[32];
+
+	for (uint32_t i = 0;
+		simulation->job_count && !simulation->has_graph && i < simulation->scenario->workload_count; i++)
+		if (nccl_choice_of(simulation, i, &choice)) {
+			const struct workload *of = &simulation->scenario->workloads[i].workload;
+			fprintf(out, "NCCL takes %s for %s of %s: its model says %.1f us\n",
+				nccl_choice_text(&choice, text, sizeof(text)), of->kind,
+				value_bytes_text(of->bytes, bytes, sizeof(bytes)), choice.us);
+		}
+}
+
 void report_network(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -109,6 +126,7 @@ void report_head(FILE *out, const struct simulation *simulation)
 		traffic.messages == 1 ? "" : "s", value_bytes_text((uint64_t)traffic.bytes, bytes, sizeof(bytes)),
 		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "",
 		scenario->variant, scenario->seed);
+	put_choices(out, simulation);
 	for (unsigned i = 0; i < simulation->label_count; i++)
 		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
 }

@@ -27,21 +27,33 @@ static int fail(const char *file, int error, const char *why)
 	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
 }
 
-/* Where the document has the key that the text begins with, or a key below it; line 0: nowhere. */
-static struct document_mark find_mark(const struct document *document, const char *why)
+/* Where the document has this key, or a key below it; line 0: nowhere, or on the command line. False: nowhere. */
+static bool find_key(const struct document *document, const char *path, struct document_mark *mark)
 {
-	const size_t length = strcspn(why, ":");
+	const size_t length = strlen(path);
 
 	for (unsigned i = 0; i < document->count; i++) {
 		const struct document_entry *entry = &document->entries[i];
-		if (strncmp(entry->path, why, length) != 0)
+		if (strncmp(entry->path, path, length) != 0 || (entry->path[length] && entry->path[length] != '.'))
 			continue;
-		if (!entry->path[length])
-			return entry->value_at;
-		if (entry->path[length] == '.')
-			return entry->key_at;
+		*mark = entry->path[length] ? entry->key_at : entry->value_at;
+		return true;
 	}
-	return (struct document_mark){ 0 };
+	return false;
+}
+
+/* Where the document has the key that the text begins with: "KEY: PART: ..." is about KEY.PART, if that is there. */
+static struct document_mark find_mark(const struct document *document, const char *why)
+{
+	struct document_mark mark = { 0 };
+	char path[200] = "";
+
+	do {
+		const size_t length = strcspn(why, ":"), used = strlen(path);
+		snprintf(path + used, sizeof(path) - used, "%s%.*s", used ? "." : "", (int)length, why);
+		why += length + strspn(why + length, ": ");
+	} while (find_key(document, path, &mark) && *why);
+	return mark;
 }
 
 /* What the scenario says cannot run: FILE:LINE:COLUMN if a key of the file is to blame. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "net/nccl.h"
 #include "sim/capture.h"
 #include "sim/collective_table.h"
 #include "sim/compare.h"
@@ -40,7 +41,7 @@ void sim_print_collectives(void)
 		for (uint32_t i = 0; (is = collective_algorithm(kinds[k], i)); i++)
 			printf("%s%s%s", i ? ", " : " ", is->name,
 				is->is_by_powers_of_2 ? " (2, 4, 8, ... ranks)" : "");
-		putchar('\n');
+		puts(nccl_has(kinds[k]) ? ", nccl" : "");
 	}
 }
 

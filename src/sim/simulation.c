@@ -15,6 +15,7 @@
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
+#include "sim/nccl_choice.h"
 #include "sim/ranks.h"
 #include "sim/step.h"
 #include "sim/why_about.h"
@@ -99,7 +100,10 @@ static int add_collective(
 
 	of.ranks = simulation->groups[workload].size;
 	of.gpus = simulation->groups[workload].gpus;
+	of.reduces = simulation->hosts.reduces;
 	of.kind = collective_kind_name(given->kind); /* it outlives this function, as the algorithm's does */
+	if (!rc)
+		rc = nccl_choice_apply(simulation, workload, &of, why, (unsigned)size);
 	if (!rc)
 		rc = collective_check(&of, why, (unsigned)size);
 	if (rc)

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include "net/why.h"
 #include "sim/ideal.h"
 #include "sim/memory_limit.h"
@@ -16,16 +14,17 @@
 
 /* ---- The plan ---------------------------------------------------------------------------------------------------- */
 
+static const char *model_name(uint32_t number)
+{
+	return model_of(number) ? model_of(number)->name : NULL;
+}
+
 static int find_model(const struct scenario_step *given, struct model *model, char *why, size_t size)
 {
 	const struct model *named = *given->model ? model_find(given->model) : NULL;
 
-	if (*given->model && !named) {
-		int used = snprintf(why, size, "model: there is no %s; there are", given->model);
-		for (uint32_t i = 0; model_of(i) && used >= 0 && (size_t)used < size; i++)
-			used += snprintf(why + used, size - (size_t)used, "%s %s", i ? "," : "", model_of(i)->name);
-		return -EINVAL;
-	}
+	if (*given->model && !named)
+		return why_not_among(why, (unsigned)size, model_name, "model: there is no %s", given->model);
 	*model = named ? *named : (struct model){ .name = "own" };
 	const struct {
 		uint32_t *is, given;
@@ -109,13 +108,10 @@ static uint32_t member_of(const struct step_plan *plan, enum step_dimension dime
 /* Payload of a GPU's share of its host's NICs. */
 static double nic_bytes_a_second(const struct simulation *simulation)
 {
-	const struct network *network = &simulation->network;
-	const struct scenario *scenario = simulation->scenario;
-	const double overhead = scenario->data_overhead ? scenario->data_overhead : FABRIC_ROCE_OVERHEAD;
-	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
-	const double share = simulation->hosts.gpus ? (double)simulation->hosts.nics / simulation->hosts.gpus : 1;
+	const struct hosts *hosts = &simulation->hosts;
+	const double share = hosts->gpus ? (double)hosts->nics / hosts->gpus : 1;
 
-	return bits / 8 * scenario->mtu / (scenario->mtu + overhead) * share;
+	return ideal_payload_rate(simulation, simulation->network.endpoints[0].link) * share;
 }
 
 /* Members on one host use the NICs of all: a ring for each. Of an all-to-all only what leaves the host needs NICs. */

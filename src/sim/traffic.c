@@ -47,14 +47,15 @@ static void count_steps(struct traffic *traffic, const struct simulation *simula
 			count_step(traffic, simulation, rank, collective_job_message(job, rank, i), times);
 }
 
-/* All pieces of what a rank sends to another by an edge. */
-static void count_edge(
-	struct traffic *traffic, const struct simulation *simulation, uint32_t rank, uint32_t to, uint64_t bytes)
+/* All pieces of what a rank sends to another by an edge. Copies of a piece stay in a host, as those to the first do. */
+static void count_edge(struct traffic *traffic, const struct simulation *simulation, uint32_t rank, uint32_t to,
+	uint64_t bytes, uint32_t copies)
 {
 	const uint32_t last = collective_pieces(bytes) - 1;
 
-	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, 0) }, last);
-	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, last) }, 1);
+	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, 0) },
+		(double)last * copies);
+	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, last) }, copies);
 }
 
 /* By edges each rank sends something else: a chain's end nothing, an inner rank of a tree more than a leaf. */
@@ -67,7 +68,8 @@ static void count_edges(struct traffic *traffic, const struct simulation *simula
 			for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
 				const uint32_t *rank_at = job->groups->rank_at + first;
 				count_edge(traffic, simulation, rank_at[collective_rank_at(&job->of, place)],
-					rank_at[collective_rank_at(&job->of, edges[i].to)], edges[i].bytes);
+					rank_at[collective_rank_at(&job->of, edges[i].to)], edges[i].bytes,
+					collective_copies(&job->of, &edges[i]));
 			}
 }
 
@@ -125,7 +127,8 @@ struct traffic traffic_of(const struct simulation *simulation)
 	if (simulation->has_graph)
 		count_graph(&traffic, simulation);
 	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
-		count_collective(&traffic, simulation, &simulation->collectives[i]);
+		(simulation->collectives[i].algorithm->edges ? count_edges : count_collective)(
+			&traffic, simulation, &simulation->collectives[i]);
 	return traffic;
 }
 

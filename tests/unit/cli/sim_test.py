@@ -136,6 +136,15 @@ workload:
         self.assertIn("how many of its experts", self.sim(step, "--set", "workload.experts=4", status=2).stderr)
         self.assertIn("llama3-405b", self.sim("--models").stdout)
 
+    def test_step__by_formula_has_the_payload_of_all_ports_and_of_its_packets(self):
+        def waits_for_gradients(*settings):
+            words = [word for setting in ("run.mode=formula", *settings) for word in ("--set", setting)]
+            return self.json(self.root / "examples/gpt13b-128.yaml", *words)["steps"][0]["step"]["exposed_ps"]["dp"]
+
+        one = waits_for_gradients()
+        self.assertAlmostEqual(waits_for_gradients("network.nic.ports=2", "network.leaves=2") / one, 0.5, delta=0.001)
+        self.assertAlmostEqual(waits_for_gradients("transport.endpoint=tcp") / one, (4096 + 90) / (4096 + 82), delta=1e-4)
+
     def test_step__by_packets_is_as_by_formula(self):
         """Where nothing contends; whatever the model is cut by."""
         small = self.scenario("""
@@ -600,6 +609,21 @@ run: {seed: 1}
         table = json.loads(self.sim("--collective", "all-gather", "--algorithm", "direct", "--sizes", "1M", "--json", self.scenario()).stdout)
         self.assertEqual([(row["kind"], row["algorithm"], row["ranks"], row["bytes"]) for row in table], [("all-gather", "direct", 4, 1 << 20)])
 
+    def test_collective__left_to_nccl_says_what_it_took(self):
+        scenario = self.root / "examples/dgx-16.yaml"
+        table = self.sim("--collective", "allreduce", "--algorithm", "nccl", "--sizes", "4K", scenario).stdout
+        self.assertTrue(table.splitlines()[-1].endswith("  tree LL, 1 channel"), table)
+        row = json.loads(self.sim("--collective", "allreduce", "--algorithm", "nccl", "--sizes", "64K", "--json", scenario).stdout)[0]
+        self.assertEqual((row["algorithm"], row["protocol"], row["channels"]), ("double-tree", "LL", 16))
+        plan = self.sim("--dry-run", "--set", "workload.algorithm=nccl", scenario).stdout
+        self.assertIn("NCCL takes NVLS tree Simple, 16 channels for allreduce of 268.4 MB: its model says 1655.6 us", plan)
+
+    def test_collective__left_to_nccl_in_groups_is_chosen_by_what_a_group_has(self):
+        for group, choice in (("tp", "NVLS Simple, 16 channels"), ("dp", "ring Simple, 4 channels"), ("tp-dp", "NVLS tree Simple, 16 channels")):
+            plan = self.sim("--dry-run", "--set", "workload.algorithm=nccl", "--set", "ranks.dimensions=tp=8,dp=16",
+                            "--set", f"workload.group={group}", self.root / "examples/dgx-16.yaml").stdout
+            self.assertIn(f"NCCL takes {choice} for allreduce", plan)
+
     def test_collective__in_a_domain_of_astra_sim_tends_to_its_bandwidth(self):
         (self.place / "HGX-H100-validated.yml").write_text(
             "topology: [ Switch ]\nnpus_count: [ 8 ]\nbandwidth: [ 400.0 ]  # GB/s\nlatency: [ 936.25 ]  # ns\n")
@@ -614,6 +638,7 @@ run: {seed: 1}
                                 (["--collective", "allreduce", "--sizes", "0"], "SIZE..SIZE"),
                                 (["--collective", "allreduce", "--sizes", "1T"], "SIZE..SIZE"),
                                 (["--collective", "allreduce", "--algorithm", "tree"], "there is ring, recursive-doubling"),
+                                (["--collective", "alltoall", "--algorithm", "nccl"], "NCCL has no choice of algorithms for alltoall: leave out algorithm"),
                                 (["--collective", "allreduce", "--pcap", "x"], "takes no --compare, --pcap"),
                                 (["--sizes", "8"], "are of --collective")):
             self.assertIn(part, self.sim(*arguments, self.scenario(), status=2).stderr, arguments)
@@ -739,8 +764,10 @@ workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
         for old, new, line in [("tp=4, dp", "tp=3, dp", "5:15: ranks.dimensions: 16 ranks leave no whole number for dp"),
                                ("gpus: 4}", "gpus: 4, placement: dp-pp}", "2:40: hosts.placement: 'pp' is no dimension"),
                                ("gpus: 4}", "gpus: 4, placement: [3, 16]}", "2:40: hosts.placement: there is no GPU 16"),
-                               ("group: dp", "group: ep", "6:13: workload.0: 'ep' is no dimension"),
-                               ("group: dp", "group: dp, first: 3", "6:13: workload.0: its groups have their own ranks")]:
+                               ("group: dp", "group: ep", "6:51: workload.0: group: 'ep' is no dimension"),
+                               ("group: dp", "group: dp, first: 3", "6:51: workload.0: group: its groups have their own ranks"),
+                               ("group: dp", "first: 14, endpoints: 4", "6:13: workload.0: a collective of 4 ranks from rank 14 on"),
+                               ("kind: allreduce, bytes: 16MiB, group: dp", "kind: step, model: none", "6:32: workload.0: model: there is no none")]:
             scenario = self.scenario(self.GROUPS.replace(old, new))
             self.assertIn(f"s.yaml:{line}", self.sim(scenario, status=2).stderr)
 

@@ -103,9 +103,8 @@ static void expect_laws(enum fabric_endpoint endpoint)
 		expect_law(&laws[i], 64ull << 20, alpha, endpoint, 0.001);
 }
 
-/* What goes on piece by piece: a chain 2%, of which most is the pieces that fill it. In a double tree the links of
- * inner ranks are busy both ways all the time, by the closed form; pieces from two children meet, and it takes some
- * more. */
+/* What goes on piece by piece: 2%, of which most is the pieces that fill it. In a double tree the links of inner ranks
+ * are busy both ways all the time, by the closed form: they are if none of its edges gets ahead of the others. */
 static void pipelines__take_their_closed_forms(void **state)
 {
 	static const struct law pipelines[] = {
@@ -116,7 +115,7 @@ static void pipelines__take_their_closed_forms(void **state)
 	make_star(&network, RANKS, RATE, VB_US, &ideal);
 	const double alpha = (double)time_of("barrier", NULL, 1, FABRIC_ENGINE) / 3;
 	for (unsigned i = 0; i < sizeof(pipelines) / sizeof(pipelines[0]); i++)
-		expect_law(&pipelines[i], 256ull << 20, alpha, FABRIC_ENGINE, pipelines[i].buffers == 2 ? 0.08 : 0.02);
+		expect_law(&pipelines[i], 256ull << 20, alpha, FABRIC_ENGINE, 0.02);
 }
 
 static void ideal_ends__take_the_closed_forms(void **state)
@@ -148,10 +147,14 @@ static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hos
 	char why[200] = "";
 	struct job *all[MOST_NICS];
 	struct fabric_config config = config_of(FABRIC_ENGINE);
-	const struct collective of = {
-		.kind = "allreduce", .algorithm = algorithm, .ranks = hosts * GPUS, .bytes = bytes, .gpus = GPUS
-	};
+	const struct collective of = { .kind = "allreduce",
+		.algorithm = algorithm,
+		.ranks = hosts * GPUS,
+		.bytes = bytes,
+		.gpus = GPUS,
+		.reduces = true };
 
+	assert_int_equal(collective_check(&of, why, sizeof(why)), 0);
 	network_free(&network);
 	network = (struct network){ .is_split = true };
 	network_add_profile(&network, &ideal);
@@ -280,6 +283,52 @@ static void hierarchy__takes_its_closed_form(void **state)
 	assert_true(fabs(is / said - 1) < 0.005);
 }
 
+/* A tree for each NIC over the hosts, and a chain in each: a host has what an inner node of a tree has, on all NICs.
+ * The pieces that fill the chains take 80 us. */
+static void trees_over_hosts__take_their_closed_form(void **state)
+{
+	const uint64_t bytes = 1ull << 30;
+	const struct collective of = {
+		.kind = "allreduce", .algorithm = "double-tree", .ranks = HOSTS * GPUS, .bytes = bytes, .gpus = GPUS
+	};
+	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
+	const double said = 2.0 * (double)bytes / GPUS / payload_per_ps;
+	const double is = (double)time_of_hosts("double-tree", bytes, HOSTS, GPUS);
+
+	assert_true(collective_law(&of).bytes == 2.0 * (double)bytes);
+	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
+	assert_true(is > said && is < 1.02 * said);
+	for (uint32_t i = 0; i < HOSTS * GPUS; i++)
+		assert_true((double)result.links[network.endpoints[i].link].bytes < 1.03 * 2 * (double)bytes / GPUS);
+}
+
+/* Each GPU sends S to the switch once and gets S from it once: S over the port's rate, a piece that comes first, and
+ * two ways: 0.1%. */
+static void switch_that_reduces__takes_its_closed_form(void **state)
+{
+	const uint64_t bytes = 4ull << 30;
+	const double said = 2 * 500e3 + (double)(bytes + (128 << 10)) / 450e9 * 1e12;
+	const double is = (double)time_of_hosts("nvls", bytes, 1, GPUS);
+
+	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
+	assert_true(fabs(is / said - 1) < 0.001);
+	assert_int_equal(result.data_packets, 0);
+}
+
+/* Between hosts the trees of a double tree, without chains: each NIC has at most 2S / N, and it takes that time. */
+static void switches_and_trees__take_their_closed_form(void **state)
+{
+	const uint64_t bytes = 1ull << 30;
+	const double payload_per_ps = (double)RATE / 8 / VB_S * MTU / (MTU + 90);
+	const double said = 2.0 * (double)bytes / GPUS / payload_per_ps;
+	const double is = (double)time_of_hosts("nvls", bytes, HOSTS, GPUS);
+
+	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
+	assert_true(is > said && is < 1.02 * said);
+	for (uint32_t i = 0; i < HOSTS * GPUS; i++)
+		assert_true((double)result.links[network.endpoints[i].link].bytes < 1.03 * 2 * (double)bytes / GPUS);
+}
+
 static void result__is_the_same_with_several_threads(void **state)
 {
 	make_star(&network, RANKS, RATE, VB_US, &ideal);
@@ -312,6 +361,9 @@ int main(void)
 		cmocka_unit_test_teardown(graph__has_the_rings_of_a_scenario, teardown),
 		cmocka_unit_test_teardown(ring_in_a_host__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(hierarchy__takes_its_closed_form, teardown),
+		cmocka_unit_test_teardown(trees_over_hosts__take_their_closed_form, teardown),
+		cmocka_unit_test_teardown(switch_that_reduces__takes_its_closed_form, teardown),
+		cmocka_unit_test_teardown(switches_and_trees__take_their_closed_form, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

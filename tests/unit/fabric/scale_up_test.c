@@ -28,9 +28,16 @@ struct given {
 	vb_time start;
 };
 
+/* How a message goes through a switch that reduces. */
+struct switched {
+	bool is_of_sum, is_copy;
+	uint32_t channel;
+};
+
 struct plan {
 	struct job job;
 	const struct given *messages;
+	const struct switched *switched; /* by message; NULL: none is */
 	uint32_t count;
 	vb_time arrived[MOST], ended[MOST];
 };
@@ -38,14 +45,19 @@ struct plan {
 static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 {
 	const struct plan *plan = (const struct plan *)job;
-	for (uint32_t i = 0; i < plan->count; i++)
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct switched by = plan->switched ? plan->switched[i] : (struct switched){ 0 };
 		if (plan->messages[i].src == rank)
 			sink->send(sink, &(struct message){ .src = rank,
 						 .dst = plan->messages[i].dst,
 						 .bytes = plan->messages[i].bytes,
 						 .start = plan->messages[i].start,
 						 .tag = i,
+						 .channel = by.channel,
+						 .is_of_sum = by.is_of_sum,
+						 .is_copy = by.is_copy,
 						 .tells_arrival = true });
+	}
 }
 
 static void arrived(
@@ -69,6 +81,8 @@ static const struct job_kind kind = { .begin = begin, .arrived = arrived, .ended
 
 static struct plan plan;
 
+static const struct switched *switched;
+
 static void run_messages(const struct given *messages, uint32_t count, struct hosts hosts, uint32_t threads)
 {
 	char why[200] = "";
@@ -86,7 +100,9 @@ static void run_messages(const struct given *messages, uint32_t count, struct ho
 	for (uint32_t i = 0; i < 2; i++)
 		network_connect(&network, network_switch_node(i), network_switch_node(2), 400 * GBPS, VB_US);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-	plan = (struct plan){ .job = { &kind, count, HOSTS * hosts.gpus }, .messages = messages, .count = count };
+	plan = (struct plan){
+		.job = { &kind, count, HOSTS * hosts.gpus }, .messages = messages, .switched = switched, .count = count
+	};
 	struct job *const jobs[] = { &plan.job };
 	struct fabric_config config = config_hpcc(&network, &no_flows);
 	config.hosts = hosts;
@@ -180,6 +196,52 @@ static void more_transfers_than_bytes_per_second__end(void **state)
 	run_plan(messages, COUNT, (struct hosts){ .gpus = GPUS, .nics = GPUS, .scale_up = 1000000 }, 1);
 	assert_int_equal(plan.arrived[0], VB_S);
 	assert_int_equal(plan.arrived[COUNT - 1], VB_S);
+}
+
+/* ---- A switch that reduces --------------------------------------------------------------------------------------- */
+
+static void run_switched(const struct given *messages, const struct switched *ways, uint32_t count)
+{
+	switched = ways;
+	run_plan(messages, count, four, 1);
+	switched = NULL;
+}
+
+/* A GPU's part of a sum goes to the switch by the GPU's own port alone, even if its program is told of the sum. */
+static void parts_of_a_sum__use_the_sender_s_port_alone(void **state)
+{
+	const struct given messages[] = { { 0, 0, 100000, 0 }, { 1, 0, 100000, 0 }, { 2, 0, 100000, 0 } };
+	const struct switched ways[] = { { true, false, 1 }, { true, false, 1 }, { false, false, 0 } };
+	run_switched(messages, ways, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(plan.arrived[i], VB_US + 300 * VB_NS);
+}
+
+/* All GPUs get a copy by their own ports, and the sender's port is free for another message. */
+static void copies__use_the_receivers_ports_alone(void **state)
+{
+	const struct given messages[] = { { 0, 0, 100000, 0 }, { 0, 1, 100000, 0 }, { 0, 2, 100000, 0 },
+		{ 0, 3, 100000, 0 } };
+	const struct switched ways[] = { { false, true, 1 }, { false, true, 1 }, { false, true, 1 },
+		{ false, false, 0 } };
+	run_switched(messages, ways, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(plan.arrived[i], VB_US + 300 * VB_NS);
+}
+
+/* Pieces of one connection go one after the other; the first of each of two share the port. */
+static void pieces_through_the_switch__are_in_order_on_their_connection(void **state)
+{
+	const struct given messages[] = { { 0, 0, 100000, 0 }, { 0, 0, 100000, 0 }, { 0, 0, 100000, 500 * VB_NS } };
+	struct switched ways[] = { { true, false, 1 }, { true, false, 1 }, { true, false, 1 } };
+	run_switched(messages, ways, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(plan.arrived[i], (i + 1) * VB_US + 300 * VB_NS);
+	ways[1].channel = 2;
+	run_switched(messages, ways, 3);
+	assert_int_equal(plan.arrived[0], 2 * VB_US + 300 * VB_NS);
+	assert_int_equal(plan.arrived[1], 2 * VB_US + 300 * VB_NS);
+	assert_int_equal(plan.arrived[2], 3 * VB_US + 300 * VB_NS);
 }
 
 /* ---- Against a simple simulation --------------------------------------------------------------------------------- */
@@ -396,6 +458,9 @@ int main(void)
 		cmocka_unit_test_teardown(transfer__may_take_as_long_as_it_needs, teardown),
 		cmocka_unit_test_teardown(transfer__that_takes_longer_than_a_run_may_is_open_at_its_end, teardown),
 		cmocka_unit_test_teardown(more_transfers_than_bytes_per_second__end, teardown),
+		cmocka_unit_test_teardown(parts_of_a_sum__use_the_sender_s_port_alone, teardown),
+		cmocka_unit_test_teardown(copies__use_the_receivers_ports_alone, teardown),
+		cmocka_unit_test_teardown(pieces_through_the_switch__are_in_order_on_their_connection, teardown),
 		cmocka_unit_test_teardown(random_transfers__end_as_in_a_simple_simulation, teardown),
 		cmocka_unit_test_teardown(messages_between_hosts__go_by_their_own_nics, teardown),
 		cmocka_unit_test_teardown(nics__are_shared_out, teardown),

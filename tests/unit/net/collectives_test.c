@@ -48,9 +48,13 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 {
 	static bool has_arrived[sizeof(sent) / sizeof(sent[0])];
 	char why[200] = "";
-	const struct collective collective = {
-		.kind = kind, .algorithm = algorithm, .ranks = ranks, .bytes = bytes, .start = 5, .gpus = GPUS
-	};
+	const struct collective collective = { .kind = kind,
+		.algorithm = algorithm,
+		.ranks = ranks,
+		.bytes = bytes,
+		.start = 5,
+		.gpus = GPUS,
+		.reduces = true };
 	assert_int_equal(collective_check(&collective, why, sizeof(why)), 0);
 	open_job(&collective, 0);
 	sent_count = 0;
@@ -113,7 +117,7 @@ static void bytes__are_the_algorithms(void **state)
 
 static bool runs_with(const struct collective_algorithm *is, uint32_t ranks)
 {
-	if (is->waiting == FOR_BOTH_RINGS)
+	if (is->waiting == FOR_BOTH_RINGS || is->is_by_switch)
 		return ranks % GPUS == 0;
 	return !is->is_by_powers_of_2 || (ranks & (ranks - 1)) == 0;
 }
@@ -157,14 +161,14 @@ static void chains__lead_from_and_to_the_root(void **state)
 }
 
 /* Each half of the data goes once up and once down each edge of its tree. A rank sends 2S at most, and only the two
- * roots less than the leaves of one tree and inner nodes of the other. */
+ * roots less than the leaves of one tree and inner nodes of the other. The first GPU of a host also feeds its chain. */
 static void double_tree__sends_each_half_up_and_down(void **state)
 {
 	for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks++) {
 		uint64_t all = 0;
 		add("allreduce", "double-tree", ranks, 1 << 20);
 		for (uint32_t rank = 0; rank < ranks; rank++) {
-			assert_true(sent_by(rank) <= 2 << 20);
+			assert_true(sent_by(rank) <= (ranks % GPUS ? 2 : 3) << 20);
 			all += sent_by(rank);
 		}
 		assert_int_equal(all, (uint64_t)(ranks - 1) * (2 << 20));
@@ -231,6 +235,7 @@ static void what_does_not_work__is_refused(void **state)
 {
 	expect_refused("tree", 8, "no algorithm of allreduce is called tree: there is ring, recursive-doubling");
 	expect_refused("halving-doubling", 12, "2, 4, 8, ... ranks, not for 12");
+	expect_refused("nvls", 8, "whole hosts whose scale-up domain reduces (hosts.reduces, or hosts.gpu: H100)");
 	expect_refused("direct", 1 << 20, "more messages");
 	expect_refused("ring", 1 << 20, "more messages");
 }
@@ -244,7 +249,8 @@ static struct collective of_hosts(const char *algorithm, uint32_t gpus)
 	};
 }
 
-/* So that each NIC has one of a ring's; where a GPU has several NICs, each other algorithm has as many parts. */
+/* So that each NIC has one of a ring's or a tree's; where a GPU has several NICs, each other algorithm has as many
+ * parts. */
 static void parts__are_as_many_as_nics(void **state)
 {
 	static const struct {
@@ -253,7 +259,8 @@ static void parts__are_as_many_as_nics(void **state)
 	} cases[] = { { "ring", 4, 4, 4, 4 }, { "ring", 4, 2, 4, 2 }, { "ring", 4, 8, 4, 8 }, { "ring", 4, 4, 2, 2 },
 		{ "ring", 4, 8, 2, 4 }, { "ring", 4, 8, 1, 2 }, { "ring", 1, 2, 1, 2 }, { "ring", 4, 4, 16, 1 },
 		{ "ring", 4, 4, 0, 1 }, { "direct", 4, 4, 4, 1 }, { "direct", 4, 8, 4, 2 },
-		{ "hierarchical", 4, 8, 4, 2 }, { "double-tree", 2, 8, 2, 4 }, { "ring", 0, 0, 1, 1 } };
+		{ "hierarchical", 4, 8, 4, 2 }, { "double-tree", 2, 8, 2, 8 }, { "nvls", 4, 2, 4, 2 },
+		{ "ring", 0, 0, 1, 1 } };
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct hosts hosts = { .gpus = cases[i].gpus, .nics = cases[i].nics };
 		const struct collective of = of_hosts(cases[i].algorithm, cases[i].in_group);
@@ -271,23 +278,51 @@ static void parts__are_as_many_as_nics(void **state)
 	assert_int_equal(collective_parts(&tiny, &hosts_of_gpus), 1);
 }
 
-/* Whichever part sends from a host to the next, no two go by one NIC. */
-static void parts_of_a_ring__leave_by_a_nic_each(void **state)
+/* As many rings as the host has NICs, or channels; all bytes that a protocol sends are shared out. */
+static void rings__share_out_what_is_sent(void **state)
 {
-	static const uint32_t nics[] = { 2, 4, 8 };
-	for (unsigned i = 0; i < 3; i++) {
-		const struct hosts hosts = { .gpus = 4, .nics = nics[i], .keeps_rails = true };
-		const struct collective of = of_hosts("ring", 4);
-		uint32_t leaves_by = 0;
-		for (uint32_t k = 0; k < nics[i]; k++) {
-			const struct collective part = collective_part_of(&of, &hosts, k);
-			const uint32_t from = collective_rank_at(&part, 3), to = collective_rank_at(&part, 4);
-			assert_int_equal(collective_place_of(&part, from), 3);
-			const uint32_t nic = hosts_sends_by(&hosts, from, to, k);
-			assert_int_equal(hosts_receives_by(&hosts, from, to, k), nics[i] + nic);
-			leaves_by |= 1u << nic;
-		}
-		assert_int_equal(leaves_by, (1u << nics[i]) - 1);
+	const struct hosts hosts = { .gpus = GPUS, .nics = GPUS };
+	struct collective of = { .kind = "allreduce", .algorithm = "ring", .ranks = 8, .bytes = 1000, .gpus = GPUS };
+	uint64_t bytes = 0;
+	assert_int_equal(collective_parts(&of, &hosts), GPUS);
+	assert_int_equal(collective_parts(&of, &(struct hosts){ .gpus = GPUS, .nics = 2 * GPUS }), 2 * GPUS);
+	of.channels = 3;
+	assert_int_equal(collective_parts(&of, &(struct hosts){ .gpus = GPUS, .nics = 2 * GPUS }), 3);
+	of.wire = 2000;
+	assert_int_equal(collective_parts(&of, &hosts), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct collective ring = collective_part_of(&of, &hosts, i);
+		assert_int_equal(ring.wire, 0);
+		bytes += ring.bytes;
+	}
+	assert_int_equal(bytes, 2000);
+	assert_true(collective_law(&of).bytes == 2 * 2000 * 7.0 / 8);
+}
+
+/* Whichever part sends from a place of a host to one of the next, no two go by one NIC. */
+static void expect_a_nic_each(const char *algorithm, uint32_t nics, uint32_t from_place, uint32_t to_place)
+{
+	const struct hosts hosts = { .gpus = 4, .nics = nics, .keeps_rails = true };
+	const struct collective of = of_hosts(algorithm, 4);
+	uint32_t leaves_by = 0;
+	for (uint32_t k = 0; k < nics; k++) {
+		const struct collective part = collective_part_of(&of, &hosts, k);
+		const uint32_t from = collective_rank_at(&part, from_place), to = collective_rank_at(&part, to_place);
+		assert_int_equal(collective_place_of(&part, from), from_place);
+		const uint32_t nic = hosts_sends_by(&hosts, from, to, k);
+		assert_int_equal(hosts_receives_by(&hosts, from, to, k), nics + nic);
+		leaves_by |= 1u << nic;
+	}
+	assert_int_equal(leaves_by, (1u << nics) - 1);
+}
+
+/* A ring leaves by the last place of a host, a tree by the first. */
+static void parts__leave_by_a_nic_each(void **state)
+{
+	for (uint32_t nics = 2; nics <= 8; nics *= 2) {
+		expect_a_nic_each("ring", nics, 3, 4);
+		expect_a_nic_each("double-tree", nics, 0, 4);
+		expect_a_nic_each("nvls", nics, 0, 4);
 	}
 }
 
@@ -318,13 +353,14 @@ int main(void)
 		cmocka_unit_test_teardown(bytes__are_the_algorithms, teardown),
 		cmocka_unit_test_teardown(messages__carry_every_rank_to_every_rank, teardown),
 		cmocka_unit_test(parts__are_as_many_as_nics),
-		cmocka_unit_test(parts_of_a_ring__leave_by_a_nic_each),
+		cmocka_unit_test(parts__leave_by_a_nic_each),
 		cmocka_unit_test_teardown(groups__keep_to_themselves, teardown),
 		cmocka_unit_test_teardown(channels__are_kept_unless_all_is_sent_at_once, teardown),
 		cmocka_unit_test_teardown(chains__lead_from_and_to_the_root, teardown),
 		cmocka_unit_test_teardown(double_tree__sends_each_half_up_and_down, teardown),
 		cmocka_unit_test_teardown(all_to_all__has_eight_under_way, teardown),
 		cmocka_unit_test_teardown(shares__differ_by_one_byte_and_are_never_empty, teardown),
+		cmocka_unit_test(rings__share_out_what_is_sent),
 		cmocka_unit_test_teardown(start__is_that_of_the_first_step, teardown),
 		cmocka_unit_test_teardown(what_does_not_work__is_refused, teardown),
 	};
