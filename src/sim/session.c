@@ -27,27 +27,40 @@ static int fail(const char *file, int error, const char *why)
 	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
 }
 
-/* Where the document has the key that the text begins with, or a key below it; line 0: nowhere. */
-static struct document_mark find_mark(const struct document *document, const char *why)
+static const struct document_entry *first_below(const struct document *document, const char *path)
 {
-	const size_t length = strcspn(why, ":");
+	const size_t length = strlen(path);
 
-	for (unsigned i = 0; i < document->count; i++) {
-		const struct document_entry *entry = &document->entries[i];
-		if (strncmp(entry->path, why, length) != 0)
-			continue;
-		if (!entry->path[length])
+	for (unsigned i = 0; i < document->count; i++)
+		if (strncmp(document->entries[i].path, path, length) == 0 && document->entries[i].path[length] == '.')
+			return &document->entries[i];
+	return NULL;
+}
+
+/* Of the key that why begins with, or of what is below it; if there is neither, of what it is a part of. Line 0: not in
+ * the file. */
+static struct document_mark find_mark(const struct session *session, const char *why)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(why, ":"), why);
+	for (char *end = path + strlen(path); end; end = strrchr(path, '.')) {
+		*end = 0;
+		const struct document_entry *entry =
+			scenario_entry(&session->document, session->scenario->variant, path);
+		if (entry)
 			return entry->value_at;
-		if (entry->path[length] == '.')
+		entry = first_below(&session->document, path);
+		if (entry)
 			return entry->key_at;
 	}
 	return (struct document_mark){ 0 };
 }
 
-/* What the scenario says cannot run: FILE:LINE:COLUMN if a key of the file is to blame. */
-static int fail_at_key(const struct session *session, const char *file, int error, const char *why)
+/* FILE:LINE:COLUMN if a key of the file is to blame. */
+int session_refuse(const struct session *session, const char *file, int error, const char *why)
 {
-	struct document_error said = { .at = find_mark(&session->document, why) };
+	struct document_error said = { .at = find_mark(session, why) };
 
 	if (error != -EINVAL || !said.at.line)
 		return fail(file, error, why);
@@ -135,7 +148,7 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
 		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
-	return rc ? fail_at_key(session, file, rc, why) : SIM_EXIT_OK;
+	return rc ? session_refuse(session, file, rc, why) : SIM_EXIT_OK;
 }
 
 void session_warn(const struct session *session)

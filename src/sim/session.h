@@ -25,6 +25,8 @@ struct session {
 int session_open(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count);
 void session_warn(const struct session *session); /* of what was found when it was opened */
+/* Says what is wrong with the scenario of this file: at the place of the key that why begins with. An exit status. */
+int session_refuse(const struct session *session, const char *file, int error, const char *why);
 int session_run(struct session *session, const struct sim_options *options);
 int session_status(const struct session *session);
 void session_close(struct session *session);

@@ -219,7 +219,7 @@ static int add_step(struct simulation *simulation, char *why, size_t size)
 		return -EINVAL;
 	}
 	int rc = step_make_graph(simulation, 0, why, size);
-	return rc == -EINVAL ? why_about(why, size, "workload.0") : rc ? rc : open_graph(simulation);
+	return rc ? rc : open_graph(simulation);
 }
 
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)

@@ -8,6 +8,7 @@
 #include "net/why.h"
 #include "sim/ideal.h"
 #include "sim/memory_limit.h"
+#include "steps/plan_check.h"
 
 #define GB         1e9
 #define NO_LIMIT   1e21       /* bytes a second */
@@ -42,10 +43,11 @@ static int find_model(const struct scenario_step *given, struct model *model, ch
 	if (!given->head_dim && model->heads && (!model->head_dim || is_reshaped))
 		model->head_dim = model->hidden / model->heads;
 	if (model->experts && !model->top_k)
-		return why_not(why, (unsigned)size, "top-k: how many of its experts does a token meet?");
-	if (model->top_k > model->experts)
 		return why_not(
-			why, (unsigned)size, "top-k is %u, and there are %u experts", model->top_k, model->experts);
+			why, (unsigned)size, "top-k: how many of its experts does a token meet? Write 1 or more");
+	if (model->top_k > model->experts)
+		return why_not(why, (unsigned)size, "top-k: it is %u, and there are %u experts: write %s", model->top_k,
+			model->experts, model->experts ? "fewer" : "experts, too");
 	return 0;
 }
 
@@ -75,17 +77,40 @@ static void complete(struct step_plan *plan, uint32_t ranks)
 		plan->sequence = plan->model.sequence;
 	if (plan->tp == 1)
 		plan->is_sequence_parallel = false;
+	if (plan->pp == 1 || plan->schedule != SCHEDULE_INTERLEAVED)
+		plan->chunks = 1;
 }
 
-static int check_size(const struct simulation *simulation, const struct step_plan *plan, char *why, size_t size)
+/* The key of the largest. */
+static const char *largest_of(const struct step_plan *plan)
+{
+	const struct {
+		const char *key;
+		uint32_t value;
+	} parts[] = { { "tp", plan->tp }, { "cp", plan->cp }, { "pp", plan->pp }, { "dp", plan->dp } };
+	unsigned largest = 0;
+
+	for (unsigned i = 1; i < sizeof(parts) / sizeof(*parts); i++)
+		largest = parts[i].value > parts[largest].value ? i : largest;
+	return parts[largest].key;
+}
+
+/* dp that was left out may be 0 still. */
+static int check_cut(const struct simulation *simulation, const struct step_plan *plan, char *why, size_t size)
 {
 	const uint32_t ranks = simulation_ranks(simulation);
 
 	if (!plan->dp)
 		return why_not(why, (unsigned)size,
-			"tp x cp x pp is %u x %u x %u, and the network has %" PRIu32 " ranks", plan->tp, plan->cp,
-			plan->pp, ranks);
-	return 0;
+			"%s: tp x cp x pp is %u x %u x %u, and the network has %" PRIu32 " ranks: lower one",
+			largest_of(plan), plan->tp, plan->cp, plan->pp, ranks);
+	int rc = plan_check(plan, why, (unsigned)size);
+	if (rc || plan_ranks(plan) <= ranks)
+		return rc;
+	return why_not(why, (unsigned)size,
+		"%s: tp x cp x pp x dp is %u x %u x %u x %u, and the network has %" PRIu32
+		" ranks: lower one, or leave dp out",
+		largest_of(plan), plan->tp, plan->cp, plan->pp, plan->dp, ranks);
 }
 
 /* ---- The network ------------------------------------------------------------------------------------------------- */
@@ -159,27 +184,39 @@ int step_find_network(const struct simulation *simulation, struct step *step)
 	return 0;
 }
 
-int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size)
+/* Completes the plan, and refuses one of which no step can be made; why begins with the workload's key. */
+static int make_plan(const struct simulation *simulation, struct step *step, char *why, size_t size)
 {
-	const struct scenario_step *given = &simulation->scenario->workloads[workload].step;
-	const uint32_t ranks = simulation_ranks(simulation);
+	const struct scenario_step *given = &simulation->scenario->workloads[step->workload].step;
 
-	*step = (struct step){ .workload = workload, .plan = given->plan };
+	step->plan = given->plan;
 	int rc = find_model(given, &step->plan.model, why, size);
 	if (!rc)
 		rc = find_gpu(simulation, given, &step->gpu, why, size);
 	if (rc)
 		return rc;
 	step->plan.tflops = step->gpu->tflops;
-	complete(&step->plan, ranks);
-	rc = check_size(simulation, &step->plan, why, size);
-	if (!rc)
-		rc = plan_check(&step->plan, why, (unsigned)size);
-	if (!rc && plan_ranks(&step->plan) > ranks)
-		rc = why_not(why, (unsigned)size, "it has %" PRIu32 " ranks, and the network %" PRIu32,
-			plan_ranks(&step->plan), ranks);
-	if (rc)
+	complete(&step->plan, simulation_ranks(simulation));
+	return check_cut(simulation, &step->plan, why, size);
+}
+
+/* The scenario's path of the key that why begins with. */
+static int about_key(const struct step *step, int rc, char *why, size_t size)
+{
+	char said[320];
+
+	if (rc != -EINVAL)
 		return rc;
+	snprintf(said, sizeof(said), "%s", why);
+	return why_not(why, (unsigned)size, "workload.%" PRIu32 ".%s", step->workload, said);
+}
+
+int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size)
+{
+	*step = (struct step){ .workload = workload };
+	int rc = make_plan(simulation, step, why, size);
+	if (rc)
+		return about_key(step, rc, why, size);
 	step->memory = plan_memory(&step->plan);
 	return 0;
 }
@@ -197,10 +234,10 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 	else if (step->plan.zero < 3 && step->plan.dp > 1)
 		helps = "zero, tp or pp";
 	return why_not(why, (unsigned)size,
-		"memory: it needs %.1f GB of a GPU's %u (state %.1f, activations %.1f): raise %s, or say memory: "
-		"unchecked",
-		memory->sum / GB, step->gpu->memory_gb, memory->state / GB, (memory->activations + memory->ends) / GB,
-		helps);
+		"workload.%" PRIu32 ".memory: it needs %.1f GB of a GPU's %u (state %.1f, activations %.1f): raise %s, "
+		"or say memory: unchecked",
+		step->workload, memory->sum / GB, step->gpu->memory_gb, memory->state / GB,
+		(memory->activations + memory->ends) / GB, helps);
 }
 
 /* The step without the time of what leaves hosts, by formula: no network makes it faster than that. */
@@ -234,8 +271,9 @@ static int check_operations(const struct step *step, char *why, size_t size)
 	if (rc || (bytes <= limit && operations < GRAPH_MOST))
 		return rc;
 	return why_not(why, (unsigned)size,
-		"by packets it is %.3g M operations, which need %.1f GB of memory: run.mode: formula, or fewer ranks, "
-		"layers or micro-batches",
+		"run.mode: by packets it is %.3g M operations, which need %.1f GB of memory: run.mode: formula, or "
+		"fewer "
+		"ranks, layers or micro-batches",
 		(double)operations / 1e6, (double)bytes / GB);
 }
 

@@ -17,7 +17,7 @@ struct step {
 	double bound; /* likewise: what of the step a network between hosts that took no time would save */
 };
 
-/* Completes the plan of a workload for the network: -EINVAL and why, -ENOMEM. */
+/* Completes the plan of a workload for the network: -EINVAL and why, which begins with the key at fault; -ENOMEM. */
 int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size);
 /* How its ranks reach each other, in a simulation that is prepared. -ENOMEM. */
 int step_find_network(const struct simulation *simulation, struct step *step);

@@ -9,13 +9,6 @@
 #include "sim/report.h"
 #include "sim/step_report.h"
 
-static int refuse(const struct sim_options *options, uint32_t workload, int error, const char *why)
-{
-	fprintf(stderr, "verbena sim: %s: workload.%" PRIu32 ": %s\n", options->arguments[0], workload,
-		error == -EINVAL ? why : strerror(-error));
-	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
-}
-
 static int check_options(const struct sim_options *options)
 {
 	const bool is_told_by_packets =
@@ -86,7 +79,7 @@ static int run_step(
 		rc = step_check_memory(&session->simulation, step, why, sizeof(why));
 	if (!rc && !options->is_dry)
 		rc = step_run(step);
-	return rc ? refuse(options, workload, rc, why) : SIM_EXIT_OK;
+	return rc ? session_refuse(session, options->arguments[0], rc, why) : SIM_EXIT_OK;
 }
 
 static int run_steps(const struct session *session, const struct sim_options *options, struct step *steps)
@@ -125,7 +118,7 @@ int step_run_all(const struct session *session, const struct sim_options *option
 	int status = check_options(options);
 
 	if (!status && !steps)
-		status = refuse(options, 0, -ENOMEM, "");
+		status = session_refuse(session, options->arguments[0], -ENOMEM, "");
 	if (!status)
 		status = run_steps(session, options, steps);
 	if (!status)

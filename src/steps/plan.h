@@ -32,10 +32,7 @@ struct step_plan {
 	double tflops, mfu;       /* a GPU's peak of bf16, and which part of it its kernels reach, above 0 */
 };
 
-/* 0; -EINVAL and why, with the name of the key to change. */
-int plan_check(const struct step_plan *plan, char *why, unsigned why_size);
-
-/* After a check that passed. */
+/* After a check that passed (plan_check.h). */
 uint32_t plan_ranks(const struct step_plan *plan);
 uint32_t plan_micro_batches(const struct step_plan *plan); /* of a replica */
 uint32_t plan_parts(const struct step_plan *plan);         /* chunks of all stages: pp x chunks */

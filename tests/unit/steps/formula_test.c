@@ -1,6 +1,7 @@
 /* Steps beside the closed forms of the papers. */
 #include "steps/formula.h"
 #include <math.h>
+#include "steps/plan_check.h"
 #include "plans.h"
 #include "../unit.h"
 
