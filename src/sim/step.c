@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "net/why.h"
-#include "sim/ideal.h"
 #include "sim/memory_limit.h"
+#include "sim/step_network.h"
 #include "steps/plan_check.h"
 
 #define GB         1e9
@@ -113,76 +114,7 @@ static int check_cut(const struct simulation *simulation, const struct step_plan
 		largest_of(plan), plan->tp, plan->cp, plan->pp, plan->dp, ranks);
 }
 
-/* ---- The network ------------------------------------------------------------------------------------------------- */
-
-/* The rank of member i of the group of rank 0. */
-static uint32_t member_of(const struct step_plan *plan, enum step_dimension dimension, uint32_t i)
-{
-	switch (dimension) {
-	case STEP_PP:
-		return plan_rank(plan, 0, i);
-	case STEP_ENDS:
-		return plan_rank(plan, 0, i ? plan->pp - 1 : 0);
-	case STEP_ALL:
-		return i;
-	default:
-		return plan_rank(plan, i * program_group(plan, dimension, 0).stride, 0);
-	}
-}
-
-/* Payload of a GPU's share of its host's NICs. */
-static double nic_bytes_a_second(const struct simulation *simulation)
-{
-	const struct network *network = &simulation->network;
-	const struct scenario *scenario = simulation->scenario;
-	const double overhead = scenario->data_overhead ? scenario->data_overhead : FABRIC_ROCE_OVERHEAD;
-	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
-	const double share = simulation->hosts.gpus ? (double)simulation->hosts.nics / simulation->hosts.gpus : 1;
-
-	return bits / 8 * scenario->mtu / (scenario->mtu + overhead) * share;
-}
-
-/* Members on one host use the NICs of all: a ring for each. Of an all-to-all only what leaves the host needs NICs. */
-static struct formula_way way_of(const struct simulation *simulation, const struct routes *routes, struct step *step,
-	enum step_dimension dimension)
-{
-	const struct hosts *hosts = &simulation->hosts;
-	const uint32_t members = program_members(&step->plan, dimension);
-	const bool is_message = dimension == STEP_PP;
-	uint32_t near = 0, far = 0;
-
-	for (uint32_t i = 0; i < members; i++) {
-		const uint32_t rank = member_of(&step->plan, dimension, i);
-		if (hosts_host_of(hosts, rank) == hosts_host_of(hosts, member_of(&step->plan, dimension, 0)))
-			near++;
-		else if (!far || !is_message) /* the last is the farthest; the next stage is the first */
-			far = rank;
-	}
-	step->is_beyond_host[dimension] = far > 0;
-	if (!far)
-		return (struct formula_way){ (double)hosts->scale_up_time,
-			hosts->scale_up ? (double)hosts->scale_up / 8 : nic_bytes_a_second(simulation) };
-	struct formula_way way = { .bytes_a_second = nic_bytes_a_second(simulation) };
-	way.alpha = (double)ideal_message(
-		simulation, routes, hosts_endpoint_of(hosts, 0, 0), hosts_endpoint_of(hosts, far, 0), 1);
-	if (dimension == STEP_EP && step->plan.dispatcher == DISPATCH_ALL_TO_ALL)
-		way.bytes_a_second *= (members - 1.0) / (members - near);
-	else if (!is_message)
-		way.bytes_a_second *= near;
-	return way;
-}
-
-int step_find_network(const struct simulation *simulation, struct step *step)
-{
-	struct routes *routes = routes_make(&simulation->network);
-
-	if (!routes)
-		return -ENOMEM;
-	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
-		step->network.ways[i] = way_of(simulation, routes, step, (enum step_dimension)i);
-	routes_free(routes);
-	return 0;
-}
+/* ---- The step ---------------------------------------------------------------------------------------------------- */
 
 /* Completes the plan, and refuses one of which no step can be made; why begins with the workload's key. */
 static int make_plan(const struct simulation *simulation, struct step *step, char *why, size_t size)
@@ -221,6 +153,17 @@ int step_open(const struct simulation *simulation, uint32_t workload, struct ste
 	return 0;
 }
 
+int step_find_network(const struct simulation *simulation, struct step *step)
+{
+	return step_network_find(simulation, &step->plan, &step->network);
+}
+
+void step_close(struct step *step)
+{
+	free(step->network.boundaries);
+	step->network.boundaries = NULL;
+}
+
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size)
 {
 	const struct plan_memory *memory = &step->memory;
@@ -240,17 +183,29 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 		(memory->activations + memory->ends) / GB, helps);
 }
 
+static void forget_time(struct formula_way *way)
+{
+	if (way->leaves_hosts)
+		way->link = (struct formula_link){ .alpha = 0, .bytes_a_second = NO_LIMIT };
+}
+
 /* The step without the time of what leaves hosts, by formula: no network makes it faster than that. */
 static int find_bound(struct step *step)
 {
 	struct formula_network network = step->network;
 	struct step_times times;
 
+	network.boundaries = malloc(step->plan.pp * sizeof(*network.boundaries));
+	if (!network.boundaries)
+		return -ENOMEM;
+	memcpy(network.boundaries, step->network.boundaries, step->plan.pp * sizeof(*network.boundaries));
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
-		if (step->is_beyond_host[i])
-			network.ways[i] = (struct formula_way){ .alpha = 0, .bytes_a_second = NO_LIMIT };
+		forget_time(&network.ways[i]);
+	for (uint32_t i = 0; i < step->plan.pp; i++)
+		forget_time(&network.boundaries[i]);
 	int rc = formula_run(&step->plan, &network, &times);
 	step->bound = rc || times.step >= step->times.step ? 0 : 1 - (double)times.step / (double)step->times.step;
+	free(network.boundaries);
 	return rc;
 }
 

@@ -123,6 +123,8 @@ int step_run_all(const struct session *session, const struct sim_options *option
 		status = run_steps(session, options, steps);
 	if (!status)
 		put_steps(session, options, steps);
+	for (uint32_t i = 0; steps && i < session->scenario->workload_count; i++)
+		step_close(&steps[i]);
 	free(steps);
 	return status;
 }
@@ -134,10 +136,11 @@ int step_tell_run(const struct simulation *simulation)
 	if (report_end(simulation) != FABRIC_DONE)
 		return 0;
 	int rc = step_take_times(simulation, &step);
-	if (rc)
-		return rc;
-	putchar('\n');
-	step_report_plan(stdout, &step);
-	step_report_times(stdout, &step, "by packets", simulation->scenario->workloads[0].step.steps);
-	return 0;
+	if (!rc) {
+		putchar('\n');
+		step_report_plan(stdout, &step);
+		step_report_times(stdout, &step, "by packets", simulation->scenario->workloads[0].step.steps);
+	}
+	step_close(&step);
+	return rc;
 }

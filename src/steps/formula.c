@@ -2,6 +2,7 @@
 #include "steps/formula.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/invariant.h"
 #include "net/collectives.h"
 
@@ -29,25 +30,47 @@ struct going {
 
 /* ---- Times ------------------------------------------------------------------------------------------------------- */
 
+static double transfer(const struct formula_link *link, double bytes)
+{
+	return bytes / link->bytes_a_second * (double)VB_S;
+}
+
+/* A share goes once or twice round. Either its way is what takes longest, the sum along all links, or a link of either
+ * kind, which sends share after share. */
+static double ring_time(const struct formula_way *way, const struct collective_law *law)
+{
+	const double near = (double)(uint64_t)(law->alphas * way->near_part), far = law->alphas - near;
+	const double along = near * way->near.alpha + far * way->link.alpha +
+			     transfer(&way->near, law->bytes * near / law->alphas) +
+			     transfer(&way->link, law->bytes * far / law->alphas);
+	const double at_link = way->link.alpha + transfer(&way->link, law->bytes);
+	const double at_near = near > 0 ? way->near.alpha + transfer(&way->near, law->bytes) : 0;
+	const double longest = along > at_link ? along : at_link;
+	return longest > at_near ? longest : at_near;
+}
+
 static double collective_time(const struct going *going, const struct step_operation *operation)
 {
 	const struct formula_way *way = &going->network->ways[operation->dimension];
 	const struct collective of = { .kind = operation->collective,
 		.algorithm = program_algorithm(operation),
-		.ranks = program_members(going->plan, operation->dimension),
+		.ranks = step_members(going->plan, operation->dimension),
 		.bytes = operation->bytes };
 	const struct collective_law law = collective_law(&of);
-	return law.alphas * way->alpha + law.bytes / way->bytes_a_second * (double)VB_S;
+	if (strcmp(collective_find(&of)->name, "ring") == 0)
+		return ring_time(way, &law);
+	return law.alphas * way->link.alpha + transfer(&way->link, law.bytes);
 }
 
-/* Of a message: until its sender is free, and until it is there. */
-static vb_time sending(const struct going *going, const struct step_operation *operation)
+/* Between a stage and the other one of a message. */
+static const struct formula_link *boundary(const struct going *going, const struct stage *stage, uint32_t other)
 {
-	const struct formula_way *way = &going->network->ways[STEP_PP];
-	return (vb_time)((double)operation->bytes / way->bytes_a_second * (double)VB_S + 0.5);
+	const uint32_t number = (uint32_t)(stage - going->stages);
+	return &going->network->boundaries[(number + 1) % going->plan->pp == other ? number : other].link;
 }
 
-static vb_time duration(const struct going *going, const struct step_operation *operation)
+/* Of a message: until its sender is free. */
+static vb_time duration(const struct going *going, const struct stage *stage, const struct step_operation *operation)
 {
 	switch (operation->kind) {
 	case STEP_COMPUTE:
@@ -55,7 +78,7 @@ static vb_time duration(const struct going *going, const struct step_operation *
 	case STEP_COLLECTIVE:
 		return (vb_time)(collective_time(going, operation) + 0.5);
 	case STEP_SEND:
-		return sending(going, operation);
+		return (vb_time)(transfer(boundary(going, stage, operation->peer), (double)operation->bytes) + 0.5);
 	default:
 		return 0;
 	}
@@ -104,12 +127,12 @@ static void start(struct going *going, struct stage *stage, uint32_t number, vb_
 {
 	const struct step_operation *operation = &stage->program.operations[number];
 	stage->begin[number] = at;
-	stage->end[number] = at + duration(going, operation);
+	stage->end[number] = at + duration(going, stage, operation);
 	stage->before[operation->stream] = number;
 	if (operation->kind == STEP_SEND) {
 		going->left[operation->tag] = at;
 		going->arrived[operation->tag] =
-			stage->end[number] + (vb_time)(going->network->ways[STEP_PP].alpha + 0.5);
+			stage->end[number] + (vb_time)(boundary(going, stage, operation->peer)->alpha + 0.5);
 	}
 }
 

@@ -28,48 +28,6 @@ const char *program_algorithm(const struct step_operation *operation)
 	return is_allreduce && operation->bytes < TREE_BYTES ? "double-tree" : NULL;
 }
 
-uint32_t program_members(const struct step_plan *plan, enum step_dimension dimension)
-{
-	switch (dimension) {
-	case STEP_TP:
-		return plan->tp;
-	case STEP_CP:
-		return plan->cp;
-	case STEP_EP:
-		return plan->ep;
-	case STEP_DP:
-		return plan->dp * plan->cp;
-	case STEP_EXPERTS_DP:
-		return plan_expert_replicas(plan);
-	case STEP_ENDS:
-		return plan->pp > 1 ? 2 : 1;
-	case STEP_ALL:
-		return plan_ranks(plan);
-	case STEP_PP:
-	case STEP_DIMENSIONS:
-		break;
-	}
-	return plan->pp;
-}
-
-struct step_group program_group(const struct step_plan *plan, enum step_dimension dimension, uint32_t place)
-{
-	const uint32_t tp = plan->tp, replica = tp * plan->cp, count = program_members(plan, dimension);
-	switch (dimension) {
-	case STEP_TP:
-		return (struct step_group){ place / tp * tp, 1, count };
-	case STEP_CP:
-		return (struct step_group){ place / replica * replica + place % tp, tp, count };
-	case STEP_EP:
-		return (struct step_group){ place / plan->ep * plan->ep, 1, count };
-	case STEP_EXPERTS_DP:
-		return (struct step_group){ place % plan->ep, plan->ep, count };
-	default:
-		assert(dimension == STEP_DP);
-		return (struct step_group){ place % tp, tp, count };
-	}
-}
-
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
 static uint32_t add(struct building *building, struct step_operation operation)
@@ -127,7 +85,7 @@ static struct step_operation collective(
 
 static void communicate(struct building *building, enum step_dimension dimension, const char *kind, double bytes)
 {
-	if (program_members(building->plan, dimension) > 1 && bytes >= 1)
+	if (step_members(building->plan, dimension) > 1 && bytes >= 1)
 		add_next(building, collective(STREAM_LAYERS, dimension, kind, bytes));
 }
 
@@ -269,7 +227,7 @@ static void send_gradients(struct building *building, enum step_dimension dimens
 {
 	const struct step_plan *plan = building->plan;
 	const double bytes = parameters * plan->gradient_bytes;
-	if (program_members(plan, dimension) > 1 && bytes >= 1)
+	if (step_members(plan, dimension) > 1 && bytes >= 1)
 		add_beside(building,
 			collective(STREAM_DATA, dimension, plan->zero ? "reduce-scatter" : "allreduce", bytes));
 }
@@ -289,9 +247,9 @@ static void leave_gradients(struct building *building, uint32_t layer)
 
 static void gather_parameters(struct building *building, const struct plan_parameters *of)
 {
-	if (program_members(building->plan, STEP_DP) > 1 && of->shared >= 1)
+	if (step_members(building->plan, STEP_DP) > 1 && of->shared >= 1)
 		add_beside(building, collective(STREAM_DATA, STEP_DP, "all-gather", 2 * of->shared));
-	if (program_members(building->plan, STEP_EXPERTS_DP) > 1 && of->experts >= 1)
+	if (step_members(building->plan, STEP_EXPERTS_DP) > 1 && of->experts >= 1)
 		add_beside(building, collective(STREAM_DATA, STEP_EXPERTS_DP, "all-gather", 2 * of->experts));
 }
 
@@ -330,7 +288,7 @@ static void fetch_all(struct building *building, uint32_t stage)
 static bool gathers_first(const struct step_plan *plan)
 {
 	return (plan->zero == 1 || plan->zero == 2) && plan->overlaps_parameters &&
-	       (program_members(plan, STEP_DP) > 1 || program_members(plan, STEP_EXPERTS_DP) > 1);
+	       (step_members(plan, STEP_DP) > 1 || step_members(plan, STEP_EXPERTS_DP) > 1);
 }
 
 /* ---- Passes ------------------------------------------------------------------------------------------------------ */

@@ -67,6 +67,29 @@ class Steps(SimCase):
         # What is given and has no effect changes nothing.
         self.assertEqual(self.step(scenario, "workload.vpp=2")["step"], self.step(scenario)["step"])
 
+    def assert_modes_agree(self, cuts):
+        """By formula as by packets, within so much; where nothing contends."""
+        for cut, allowed in cuts:
+            shape = "layers: 4, hidden: 1536, heads: 48, ffn: 6144, vocabulary: 1000, sequence: 2048"
+            text = STEP[:STEP.index("  - kind")].replace("machines: 2", "machines: 4") + f"  - {{kind: step, {shape}, {cut}}}\n"
+            scenario = self.scenario(text)
+            packets, formula = (self.step(scenario, f"run.mode={mode}")["step"] for mode in ("packets", "formula"))
+            with self.subTest(cut):
+                self.assertAlmostEqual(formula["time_ps"] / packets["time_ps"], 1, delta=allowed)
+
+    def test_formula__takes_each_boundary_by_its_way(self):
+        """Stages beside each other in a host, and in two."""
+        self.assert_modes_agree([("tp: 4, pp: 4, order: tp-cp-pp-dp, dp: 2, batch: 32", 0.02),
+                                 ("tp: 2, pp: 4, order: tp-cp-pp-dp, dp: 4, batch: 32", 0.02)])
+
+    def test_formula__takes_the_slowest_group(self):
+        """Groups that do not divide a host's GPUs cross hosts, some of them, and unequally: one ring by one NIC."""
+        self.assert_modes_agree([("tp: 6, sp: no, dp: 4, batch: 16", 0.05), ("dp: 30, batch: 30", 0.02)])
+
+    def test_formula__has_steps_of_two_kinds_in_a_ring(self):
+        """Of whole hosts: small shares, whose latency counts, and large ones."""
+        self.assert_modes_agree([("tp: 16, dp: 2, batch: 8", 0.12), ("dp: 32, batch: 32", 0.01), ("tp: 2, cp: 8, dp: 2, batch: 8", 0.01)])
+
 
 if __name__ == "__main__":
     Steps.build, Steps.root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])

@@ -5,11 +5,25 @@
 #include "plans.h"
 #include "../unit.h"
 
+static struct formula_way way_of(double alpha, double rate)
+{
+	return (struct formula_way){ .link = { alpha, rate }, .near = { alpha, rate } };
+}
+
+static struct formula_way boundaries[64];
+
+static void set_boundaries(double alpha, double rate)
+{
+	for (unsigned i = 0; i < sizeof(boundaries) / sizeof(*boundaries); i++)
+		boundaries[i] = way_of(alpha, rate);
+}
+
 static struct formula_network network_of(double tp, double others, double alpha)
 {
-	struct formula_network network;
+	struct formula_network network = { .boundaries = boundaries };
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
-		network.ways[i] = (struct formula_way){ alpha, i == STEP_TP ? tp : others };
+		network.ways[i] = way_of(alpha, i == STEP_TP ? tp : others);
+	set_boundaries(alpha, others);
 	return network;
 }
 
@@ -145,10 +159,10 @@ static void experts__exchange_tokens(void **state)
 /* Activations cross each boundary once each way; a message's way is exposed where nothing else is to be done. */
 static void pipeline__sends_activations(void **state)
 {
-	struct formula_network network = network_of(fast, fast, 0);
+	const struct formula_network network = network_of(fast, fast, 0);
 	struct step_plan plan = even_plan(4, 16);
 	const vb_time without = run(&plan, &network).step;
-	network.ways[STEP_PP] = (struct formula_way){ 1e9, 50e9 };
+	set_boundaries(1e9, 50e9);
 	const struct step_times times = run(&plan, &network);
 	const double a = 2.0 * 8192 * 8192;
 	expect_near("bytes", times.bytes[STEP_PP], 16 * a * 3 * 2 / 4, 1e-9);
@@ -156,6 +170,40 @@ static void pipeline__sends_activations(void **state)
 	assert_true(times.step > without);
 	/* First forward and last backward pass along the pipeline. */
 	assert_true((double)(times.step - without) >= 2 * 3 * (1e9 + a / 50e9 * VB_S) * 0.999);
+}
+
+/* Of three boundaries the one that is slow counts, for what crosses it. */
+static void boundaries__have_their_own_ways(void **state)
+{
+	const struct formula_network network = network_of(fast, fast, 0);
+	struct step_plan plan = even_plan(4, 16);
+	const vb_time without = run(&plan, &network).step;
+	const double message = 1e9 + 2.0 * 8192 * 8192 / 50e9 * VB_S;
+	boundaries[3] = way_of(1e9, 50e9); /* from the last stage to the first nothing goes */
+	assert_int_equal(run(&plan, &network).step, without);
+	boundaries[1] = way_of(1e9, 50e9);
+	const double one = (double)(run(&plan, &network).step - without);
+	set_boundaries(1e9, 50e9);
+	const double all = (double)(run(&plan, &network).step - without);
+	assert_true(one >= 2 * message * 0.999 && all >= 6 * message * 0.999);
+	if (one >= 0.7 * all)
+		fail_msg("%g of %g", one, all);
+}
+
+/* A ring over hosts of eight: its latency is the sum along the way, and its rate the slowest link's. */
+static void rings__have_steps_of_two_kinds(void **state)
+{
+	struct formula_network network = network_of(fast, fast, 0);
+	struct step_plan plan = plan_of("llama3-8b", 1, 1, 64, 64);
+	const vb_time without = run(&plan, &network).step;
+	network.ways[STEP_DP] = (struct formula_way){ { 1e6, 50e9 }, { 1e5, fast }, 7.0 / 8, true };
+	const double gradients = 4 * plan_stage_parameters(&plan, 0).shared, steps = 63;
+	/* Of 63 steps 55 stay in hosts. The slowest link sends all of a rank's bytes, and that takes longer than the
+	 * way. */
+	expect_near("rate", (double)(run(&plan, &network).step - without),
+		2 * 1e6 + (gradients + gradients / 2) * steps / 64 / 50e9 * VB_S, 1e-4);
+	network.ways[STEP_DP].link.bytes_a_second = fast;
+	expect_near("latency", (double)(run(&plan, &network).step - without), 2 * (8 * 1e6 + 55 * 1e5), 1e-3);
 }
 
 int main(void)
@@ -168,6 +216,8 @@ int main(void)
 		cmocka_unit_test(zero__moves_what_it_says),
 		cmocka_unit_test(experts__exchange_tokens),
 		cmocka_unit_test(pipeline__sends_activations),
+		cmocka_unit_test(boundaries__have_their_own_ways),
+		cmocka_unit_test(rings__have_steps_of_two_kinds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
