@@ -61,47 +61,70 @@ uint32_t plan_expert_replicas(const struct step_plan *plan)
 	return plan->tp * plan->cp * plan->dp / plan->ep;
 }
 
+/* Of latent attention each rank has all that compresses, since that is of all heads; other matrices are cut. */
 struct plan_parameters plan_layer_parameters(const struct step_plan *plan, uint32_t layer)
 {
 	const struct model *model = &plan->model;
-	struct plan_parameters of = { .shared = (double)model_attention_parameters(model) };
+	const double whole = (double)model_compressing_parameters(model);
+	struct plan_parameters of = { .shared = (double)model_attention_parameters(model) - whole };
 	if (model_layer_has_experts(model, layer)) {
 		of.shared += (double)model_router_parameters(model);
 		of.experts = (double)model->experts * (double)model_expert_parameters(model) / plan->ep;
 	} else {
 		of.shared += (double)model_dense_ffn_parameters(model);
 	}
-	of.shared /= plan->tp;
+	of.shared = of.shared / plan->tp + whole;
 	return of;
 }
 
+/* GPT has one embedding for both ends: where they are in two stages, the last has a copy of its words. */
 struct plan_parameters plan_end_parameters(const struct step_plan *plan, bool output)
 {
-	return (struct plan_parameters){ .shared =
-						 (double)model_embedding_parameters(&plan->model, output) / plan->tp };
+	const struct model *model = &plan->model;
+	const bool is_copy = output && model->kind == MODEL_GPT && plan->pp > 1;
+	const uint64_t whole =
+		is_copy ? (uint64_t)model->vocabulary * model->hidden : model_embedding_parameters(model, output);
+	return (struct plan_parameters){ .shared = (double)whole / plan->tp };
+}
+
+static void add_parameters(struct plan_parameters *sum, struct plan_parameters of)
+{
+	sum->shared += of.shared;
+	sum->experts += of.experts;
+}
+
+struct plan_parameters plan_part_ends(const struct step_plan *plan, uint32_t part)
+{
+	struct plan_parameters of = { 0 };
+	if (part == 0)
+		add_parameters(&of, plan_end_parameters(plan, false));
+	if (part == plan_parts(plan) - 1)
+		add_parameters(&of, plan_end_parameters(plan, true));
+	return of;
+}
+
+struct plan_parameters plan_part_parameters(const struct step_plan *plan, uint32_t part)
+{
+	const struct plan_layers layers = plan_layers(plan, part);
+	struct plan_parameters sum = plan_part_ends(plan, part);
+	for (uint32_t i = layers.first; i < layers.first + layers.count; i++)
+		add_parameters(&sum, plan_layer_parameters(plan, i));
+	return sum;
 }
 
 struct plan_parameters plan_ends_parameters(const struct step_plan *plan, uint32_t stage)
 {
-	struct plan_parameters of = { 0 };
-	if (stage == 0)
-		of.shared += plan_end_parameters(plan, false).shared;
-	if (stage == plan->pp - 1)
-		of.shared += plan_end_parameters(plan, true).shared;
-	return of;
+	struct plan_parameters sum = { 0 };
+	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++)
+		add_parameters(&sum, plan_part_ends(plan, chunk * plan->pp + stage));
+	return sum;
 }
 
 struct plan_parameters plan_stage_parameters(const struct step_plan *plan, uint32_t stage)
 {
-	struct plan_parameters sum = plan_ends_parameters(plan, stage);
-	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
-		const struct plan_layers layers = plan_layers(plan, chunk * plan->pp + stage);
-		for (uint32_t i = layers.first; i < layers.first + layers.count; i++) {
-			const struct plan_parameters of = plan_layer_parameters(plan, i);
-			sum.shared += of.shared;
-			sum.experts += of.experts;
-		}
-	}
+	struct plan_parameters sum = { 0 };
+	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++)
+		add_parameters(&sum, plan_part_parameters(plan, chunk * plan->pp + stage));
 	return sum;
 }
 
@@ -190,8 +213,23 @@ double plan_work(const struct step_plan *plan)
 	return 3 * plan_tokens(plan) * model_work(&plan->model, plan->sequence, !plan->counts_whole_square);
 }
 
+/* Zero-bubble, of layers alone: (p - 1)(F + B - W) beside m (F + B + W), where a layer's matrices are in each of these,
+ * and scores in F and twice in B, which has what is computed again, too. */
+static double zero_bubble_part(const struct step_plan *plan)
+{
+	const double scores =
+		plan->model.layers * model_score_work(&plan->model, plan->sequence, !plan->counts_whole_square);
+	const double matrices = model_work(&plan->model, plan->sequence, !plan->counts_whole_square) - scores -
+				model_output_work(&plan->model);
+	const double again = plan->recompute == RECOMPUTE_FULL        ? matrices + scores
+			     : plan->recompute == RECOMPUTE_SELECTIVE ? scores
+								      : 0;
+	const double sum = 3 * (matrices + scores) + again;
+	return (sum - 2 * matrices) / sum;
+}
+
 double plan_bubble(const struct step_plan *plan)
 {
-	const double of_passes = plan->schedule == SCHEDULE_ZERO_BUBBLE ? 3 : 1; /* of three equal ones, one */
-	return (plan->pp - 1.0) / (of_passes * plan->chunks * plan_micro_batches(plan));
+	const double part = plan->schedule == SCHEDULE_ZERO_BUBBLE ? zero_bubble_part(plan) : 1;
+	return part * (plan->pp - 1.0) / (plan->chunks * (double)plan_micro_batches(plan));
 }

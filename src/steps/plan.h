@@ -54,7 +54,10 @@ struct plan_parameters {
 struct plan_parameters plan_layer_parameters(const struct step_plan *plan, uint32_t layer);
 /* Of the embedding, or of the output. */
 struct plan_parameters plan_end_parameters(const struct step_plan *plan, bool output);
-/* Of both, as far as they are in the stage; and with all layers of the stage. */
+/* Of both, as far as they are in the part; and with all layers of the part. */
+struct plan_parameters plan_part_ends(const struct step_plan *plan, uint32_t part);
+struct plan_parameters plan_part_parameters(const struct step_plan *plan, uint32_t part);
+/* Likewise of a stage. */
 struct plan_parameters plan_ends_parameters(const struct step_plan *plan, uint32_t stage);
 struct plan_parameters plan_stage_parameters(const struct step_plan *plan, uint32_t stage);
 

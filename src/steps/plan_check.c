@@ -7,7 +7,7 @@
 enum { MOST_RANKS = 1 << 20, MOST_OPERATIONS = 1 << 25 };
 
 /* Of a layer and micro-batch there are no more. */
-#define OPERATIONS_A_LAYER 24
+#define OPERATIONS_A_LAYER 64
 
 /* So that no sum of bytes or times wraps. */
 #define MOST_PARAMETERS 1e16

@@ -68,6 +68,26 @@ static void parameters__are_shared_out(void **state)
 	}
 }
 
+/* GPT's last stage has the embedding's words once more; Llama's has its own output. */
+static void tied_embedding__is_at_both_ends(void **state)
+{
+	struct step_plan plan = plan_of("gpt3-175b", 8, 4, 1, 8);
+	const double words = 50257.0 * 12288 / 8, layers = plan_stage_parameters(&plan, 1).shared;
+	expect_near(plan_stage_parameters(&plan, 3).shared, layers + words, 1e-12);
+	expect_near(plan_stage_parameters(&plan, 0).shared, layers + words + 2048.0 * 12288 / 8, 1e-12);
+	plan.pp = 1;
+	expect_near(plan_stage_parameters(&plan, 0).shared, 4 * layers + words + 2048.0 * 12288 / 8, 1e-12);
+}
+
+/* Latent attention's compressing matrices are of all heads: each tensor parallel rank has them whole. */
+static void compressing_matrices__are_whole(void **state)
+{
+	const struct step_plan one = plan_of("deepseek-v3", 1, 1, 1, 1), eight = plan_of("deepseek-v3", 8, 1, 1, 1);
+	const double whole = 7168.0 * (1536 + 512 + 64) + 1536 + 512;
+	expect_near(plan_layer_parameters(&eight, 0).shared,
+		(plan_layer_parameters(&one, 0).shared - whole) / 8 + whole, 1e-12);
+}
+
 static void wrong_plans__name_the_key(void **state)
 {
 	static const struct {
@@ -122,6 +142,8 @@ int main(void)
 		cmocka_unit_test(memory__decides_what_fits),
 		cmocka_unit_test(layers__are_cut_into_parts),
 		cmocka_unit_test(parameters__are_shared_out),
+		cmocka_unit_test(tied_embedding__is_at_both_ends),
+		cmocka_unit_test(compressing_matrices__are_whole),
 		cmocka_unit_test(wrong_plans__name_the_key),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
