@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 
-/* An operation, three waits with their followers, a record, and what graph_job.c has of each. */
-#define OPERATION_BYTES 128
-
 struct building {
 	const struct step_plan *plan;
 	struct job_file *file;
@@ -49,7 +46,7 @@ int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t
 	*operations = 0;
 	for (uint32_t i = 0; i < plan->pp; i++)
 		*operations += (uint64_t)programs[i].count * places(plan);
-	*bytes = *operations * OPERATION_BYTES;
+	*bytes = *operations * STEP_OPERATION_BYTES;
 	free_programs(plan, programs);
 	return 0;
 }
