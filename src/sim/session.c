@@ -177,8 +177,6 @@ int session_run(struct session *session, const struct sim_options *options)
 	struct fabric_config *config = &session->simulation.config;
 	char why[400] = "", said[300];
 
-	if (session->simulation.step_count && !session->simulation.has_graph)
-		return fail("workload", -EINVAL, "a step of training has no packets to tell of");
 	session->progress = (struct progress){ .every_s = options->progress_s,
 		.is_terminal = options->is_terminal,
 		.unit = report_unit(&session->simulation),

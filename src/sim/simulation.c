@@ -431,6 +431,17 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	return 0;
 }
 
+int simulation_plan_step(struct simulation *simulation, char *why, size_t size)
+{
+	int rc = add_step(simulation, why, size);
+
+	if (rc)
+		return rc;
+	configure(simulation);
+	estimate_run(simulation, &simulation->estimate);
+	return estimate_check(simulation, &simulation->estimate, memory_limit(""), why, size);
+}
+
 int simulation_run(struct simulation *simulation, char *why, size_t size)
 {
 	int rc = fabric_run(&simulation->config, &simulation->result, why, (unsigned)size);

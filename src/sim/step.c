@@ -215,6 +215,67 @@ int step_run(struct step *step)
 	return rc ? rc : find_bound(step);
 }
 
+/* From the CPU time and the memory of steps by formula, which run twice: with the network, and for the bound. */
+#define FORMULA_NS    130 /* of an operation */
+#define FORMULA_BYTES 56  /* likewise */
+#define PROCESS_BYTES 2.8e6
+#define LINK_BYTES    50
+
+int step_cost_by_formula(const struct simulation *simulation, const struct step *step, struct step_cost *cost)
+{
+	uint64_t operations, bytes;
+	int rc = step_graph_size(&step->plan, &operations, &bytes);
+
+	if (rc)
+		return rc;
+	const double of_a_stage = (double)step->plan.tp * step->plan.cp * step->plan.dp;
+	cost->operations = (double)operations / of_a_stage; /* one rank stands for those of its stage */
+	cost->cpu_s = cost->operations * FORMULA_NS * 1e-9;
+	cost->bytes = cost->operations * FORMULA_BYTES + PROCESS_BYTES + LINK_BYTES * simulation->network.link_count;
+	return 0;
+}
+
+/* ---- What it is bound by ----------------------------------------------------------------------------------------- */
+
+static bool leaves_hosts(const struct step *step, unsigned dimension)
+{
+	bool leaves = step->network.ways[dimension].leaves_hosts;
+
+	for (uint32_t i = 0; dimension == STEP_PP && i < step->plan.pp; i++)
+		leaves |= step->network.boundaries[i].leaves_hosts;
+	return leaves;
+}
+
+static double exposed(const struct step *step, bool between_hosts)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		if (leaves_hosts(step, i) == between_hosts)
+			sum += step->times.exposed[i];
+	return sum / (double)step->times.step;
+}
+
+double step_exposed_between_hosts(const struct step *step)
+{
+	return exposed(step, true);
+}
+
+const char *step_bound_by(const struct step *step)
+{
+	const double all = (double)step->times.step;
+	const struct {
+		const char *name;
+		double part;
+	} parts[] = { { "computing", step->times.compute / all }, { "communication in hosts", exposed(step, false) },
+		{ "communication between hosts", exposed(step, true) }, { "the bubble", step->times.bubble / all } };
+	unsigned largest = 0;
+
+	for (unsigned i = 1; i < sizeof(parts) / sizeof(*parts); i++)
+		largest = parts[i].part > parts[largest].part ? i : largest;
+	return parts[largest].name;
+}
+
 /* ---- By packets -------------------------------------------------------------------------------------------------- */
 
 static int check_operations(const struct step *step, char *why, size_t size)

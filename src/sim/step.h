@@ -25,10 +25,20 @@ void step_close(struct step *step);
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size);
 /* By formula: 0 or -ENOMEM. */
 int step_run(struct step *step);
+/* What that would take. -ENOMEM. */
+struct step_cost {
+	double operations, cpu_s, bytes;
+};
+int step_cost_by_formula(const struct simulation *simulation, const struct step *step, struct step_cost *cost);
 /* By packets: fills in the simulation's job. -EINVAL and why, -ENOMEM. */
 int step_make_graph(struct simulation *simulation, uint32_t workload, char *why, size_t size);
 /* After that job's run, which has come to its end: opens the step and fills in its times. -ENOMEM; close
  * the step in every case. */
 int step_take_times(const struct simulation *simulation, struct step *step);
+
+/* Communication with ranks of other hosts that nothing hides, as a part of the step. */
+double step_exposed_between_hosts(const struct step *step);
+/* What takes most of the step: "computing", "communication in hosts", "communication between hosts" or "the bubble". */
+const char *step_bound_by(const struct step *step);
 
 #endif

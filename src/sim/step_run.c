@@ -9,17 +9,67 @@
 #include "sim/report.h"
 #include "sim/step_report.h"
 
-static int check_options(const struct sim_options *options)
+static bool is_by_formula(const struct session *session)
 {
-	const bool is_told_by_packets =
-		options->csv || options->pcap || options->trace || options->explains_pfc || options->explains_job;
-
-	if (is_told_by_packets) {
-		fprintf(stderr, "verbena sim: a step by formula takes no --csv, --pcap, --trace or --explain\n");
-		return SIM_EXIT_USAGE;
-	}
-	return SIM_EXIT_OK;
+	return session->scenario->mode == MODE_FORMULA;
 }
+
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
+
+static int run_by_formula(const struct session *session, const char *file, uint32_t workload, struct step *step)
+{
+	char why[400] = "";
+	int rc = step_open(&session->simulation, workload, step, why, sizeof(why));
+
+	if (!rc)
+		rc = step_check_memory(&session->simulation, step, why, sizeof(why));
+	if (!rc)
+		rc = step_find_network(&session->simulation, step);
+	if (!rc)
+		rc = step_run(step);
+	return rc ? session_refuse(session, file, rc, why) : SIM_EXIT_OK;
+}
+
+static int run_all_by_formula(const struct session *session, const char *file, struct step_runs *runs)
+{
+	int status = SIM_EXIT_OK;
+
+	while (!status && runs->count < session->scenario->workload_count) {
+		status = run_by_formula(session, file, runs->count, &runs->steps[runs->count]);
+		runs->count++;
+	}
+	return status;
+}
+
+static int run_by_packets(struct session *session, const struct sim_options *options, struct step_runs *runs)
+{
+	int status = session_run(session, options);
+
+	if (status || report_end(&session->simulation) != FABRIC_DONE)
+		return status;
+	runs->count = 1;
+	return step_take_times(&session->simulation, &runs->steps[0]) ? session_refuse(session, "the step", -ENOMEM, "")
+								      : SIM_EXIT_OK;
+}
+
+int step_runs_make(struct session *session, const struct sim_options *options, const char *file, struct step_runs *runs)
+{
+	*runs = (struct step_runs){ .steps = calloc(session->scenario->workload_count, sizeof(*runs->steps)) };
+	if (!runs->steps)
+		return session_refuse(session, file, -ENOMEM, "");
+	return is_by_formula(session) ? run_all_by_formula(session, file, runs)
+				      : run_by_packets(session, options, runs);
+}
+
+void step_runs_close(struct step_runs *runs)
+{
+	for (uint32_t i = 0; i < runs->count; i++)
+		step_close(&runs->steps[i]);
+	free(runs->steps);
+	*runs = (struct step_runs){ 0 };
+}
+
+/* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
 /* FNV-1a, of all that was told. */
 static uint64_t mix(uint64_t hash, const struct step *step)
@@ -38,95 +88,166 @@ static uint64_t mix(uint64_t hash, const struct step *step)
 	return hash;
 }
 
-static void put_text(const struct step *step, uint32_t steps, bool is_dry)
-{
-	putchar('\n');
-	step_report_plan(stdout, step);
-	if (!is_dry)
-		step_report_times(stdout, step, "by formula: without contention", steps);
-}
-
-static void put_head(const struct session *session, bool is_json)
-{
-	if (!is_json) {
-		report_network(stdout, &session->simulation);
-		printf("; %" PRIu32 " ranks\n", simulation_ranks(&session->simulation));
-		return;
-	}
-	printf("{\"name\": ");
-	vb_json_string(stdout, session->scenario->name);
-	printf(", \"steps\": [");
-}
-
-static void put_end(const struct sim_options *options, uint64_t hash, vb_time longest)
-{
-	if (options->is_json)
-		printf("], \"end\": \"done\", \"jct_ps\": %" PRId64 ", \"result_hash\": \"%016" PRIx64 "\"}\n",
-			(int64_t)longest, hash);
-	else if (!options->is_dry)
-		printf("result %016" PRIx64 "\n", hash);
-}
-
-static int run_step(
-	const struct session *session, const struct sim_options *options, uint32_t workload, struct step *step)
-{
-	char why[400] = "";
-	int rc = step_open(&session->simulation, workload, step, why, sizeof(why));
-
-	if (!rc)
-		rc = step_find_network(&session->simulation, step);
-	if (!rc && !options->is_dry)
-		rc = step_check_memory(&session->simulation, step, why, sizeof(why));
-	if (!rc && !options->is_dry)
-		rc = step_run(step);
-	return rc ? session_refuse(session, options->arguments[0], rc, why) : SIM_EXIT_OK;
-}
-
-static int run_steps(const struct session *session, const struct sim_options *options, struct step *steps)
-{
-	int status = SIM_EXIT_OK;
-
-	for (uint32_t i = 0; !status && i < session->scenario->workload_count; i++)
-		status = run_step(session, options, i, &steps[i]);
-	return status;
-}
-
-static void put_steps(const struct session *session, const struct sim_options *options, const struct step *steps)
+static uint64_t hash_of(const struct step_runs *runs)
 {
 	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (uint32_t i = 0; i < runs->count; i++)
+		hash = mix(hash, &runs->steps[i]);
+	return hash;
+}
+
+void step_runs_json(FILE *out, const struct session *session, const struct step_runs *runs)
+{
 	vb_time longest = 0;
 
-	put_head(session, options->is_json);
-	for (uint32_t i = 0; i < session->scenario->workload_count; i++) {
-		const uint32_t of_training = session->scenario->workloads[i].step.steps;
-		if (options->is_json) {
-			fputs(i ? ",\n  " : "\n  ", stdout);
-			step_report_json(stdout, &steps[i], "formula", of_training);
-		} else {
-			put_text(&steps[i], of_training, options->is_dry);
-		}
-		hash = mix(hash, &steps[i]);
-		longest = steps[i].times.step > longest ? steps[i].times.step : longest;
+	fprintf(out, "{\"name\": ");
+	vb_json_string(out, session->scenario->name);
+	fprintf(out, ", \"steps\": [");
+	for (uint32_t i = 0; i < runs->count; i++) {
+		fputs(i ? ",\n  " : "\n  ", out);
+		step_report_json(out, &runs->steps[i], "formula", session->scenario->workloads[i].step.steps);
+		longest = runs->steps[i].times.step > longest ? runs->steps[i].times.step : longest;
 	}
-	put_end(options, hash, longest);
+	fprintf(out, "], \"end\": \"done\", \"jct_ps\": %" PRId64 ", \"result_hash\": \"%016" PRIx64 "\"}",
+		(int64_t)longest, hash_of(runs));
+}
+
+static void put_head(const struct session *session)
+{
+	report_network(stdout, &session->simulation);
+	printf("; %" PRIu32 " ranks\n", simulation_ranks(&session->simulation));
+}
+
+static void put_text(const struct session *session, const struct step_runs *runs)
+{
+	put_head(session);
+	for (uint32_t i = 0; i < runs->count; i++) {
+		putchar('\n');
+		step_report_plan(stdout, &runs->steps[i]);
+		step_report_times(stdout, &runs->steps[i], "by formula: without contention",
+			session->scenario->workloads[i].step.steps);
+	}
+	printf("result %016" PRIx64 "\n", hash_of(runs));
+}
+
+/* ---- A dry run --------------------------------------------------------------------------------------------------- */
+
+static int add_cost(const struct session *session, uint32_t workload, struct step_cost *sum, char *why, size_t size)
+{
+	struct step_cost cost;
+	struct step step;
+	int rc = step_open(&session->simulation, workload, &step, why, size);
+
+	if (!rc)
+		rc = step_check_memory(&session->simulation, &step, why, size);
+	if (!rc)
+		rc = step_cost_by_formula(&session->simulation, &step, &cost);
+	if (rc)
+		return rc;
+	sum->operations += cost.operations;
+	sum->cpu_s += cost.cpu_s;
+	sum->bytes = cost.bytes > sum->bytes ? cost.bytes : sum->bytes; /* one runs after the other */
+	return 0;
+}
+
+static int cost_by_formula(const struct session *session, char *text, size_t size)
+{
+	struct step_cost sum = { 0 };
+	char operations[32], bytes[32];
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < session->scenario->workload_count; i++)
+		rc = add_cost(session, i, &sum, text, size);
+	if (!rc)
+		snprintf(text, size, "by formula: about %s operations: %.2g s of CPU time, %s of memory",
+			value_count_text(sum.operations, operations, sizeof(operations)), sum.cpu_s,
+			value_bytes_text((uint64_t)sum.bytes, bytes, sizeof(bytes)));
+	return rc;
+}
+
+static int cost_by_packets(struct session *session, char *text, size_t size)
+{
+	char why[400];
+	int rc = simulation_plan_step(&session->simulation, why, sizeof(why));
+
+	if (rc)
+		snprintf(text, size, "%s", why);
+	else
+		snprintf(text, size, "by packets: %s", estimate_text(&session->simulation.estimate, why, sizeof(why)));
+	return rc;
+}
+
+/* A step that would be refused has no cost, but a plan. */
+int step_tell_cost(struct session *session, const char *file)
+{
+	char text[500];
+	int rc = is_by_formula(session) ? cost_by_formula(session, text, sizeof(text))
+					: cost_by_packets(session, text, sizeof(text));
+
+	if (rc && rc != -EINVAL)
+		return session_refuse(session, file, rc, "");
+	printf("%s%s\n", rc ? "it would not run: " : "", text);
+	return SIM_EXIT_OK;
+}
+
+static int tell_plans(struct session *session, const char *file)
+{
+	struct step step;
+	char why[400] = "";
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < session->scenario->workload_count; i++)
+		rc = step_open(&session->simulation, i, &step, why, sizeof(why));
+	if (rc)
+		return session_refuse(session, file, rc, why);
+	put_head(session);
+	for (uint32_t i = 0; i < session->scenario->workload_count; i++) {
+		step_open(&session->simulation, i, &step, why, sizeof(why));
+		putchar('\n');
+		step_report_plan(stdout, &step);
+	}
+	printf("\ncost    ");
+	return step_tell_cost(session, file);
+}
+
+/* ---- One scenario ------------------------------------------------------------------------------------------------ */
+
+static int check_options(const struct sim_options *options)
+{
+	const bool is_told_by_packets =
+		options->csv || options->pcap || options->trace || options->explains_pfc || options->explains_job;
+
+	if (is_told_by_packets) {
+		fprintf(stderr, "verbena sim: a step by formula takes no --csv, --pcap, --trace or --explain\n");
+		return SIM_EXIT_USAGE;
+	}
+	return SIM_EXIT_OK;
 }
 
 /* Nothing is told before all have run. */
-int step_run_all(const struct session *session, const struct sim_options *options)
+static int run_and_tell(struct session *session, const struct sim_options *options)
 {
-	struct step *steps = calloc(session->scenario->workload_count, sizeof(*steps));
+	struct step_runs runs;
+	int status = step_runs_make(session, options, options->arguments[0], &runs);
+
+	if (!status && options->is_json) {
+		step_runs_json(stdout, session, &runs);
+		putchar('\n');
+	} else if (!status) {
+		put_text(session, &runs);
+	}
+	step_runs_close(&runs);
+	return status;
+}
+
+int step_run_all(struct session *session, const struct sim_options *options)
+{
 	int status = check_options(options);
 
-	if (!status && !steps)
-		status = session_refuse(session, options->arguments[0], -ENOMEM, "");
-	if (!status)
-		status = run_steps(session, options, steps);
-	if (!status)
-		put_steps(session, options, steps);
-	for (uint32_t i = 0; steps && i < session->scenario->workload_count; i++)
-		step_close(&steps[i]);
-	free(steps);
-	return status;
+	if (status)
+		return status;
+	return options->is_dry ? tell_plans(session, options->arguments[0]) : run_and_tell(session, options);
 }
 
 int step_tell_run(const struct simulation *simulation)
