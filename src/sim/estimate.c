@@ -10,6 +10,7 @@
 #include "cc/cc.h"
 #include "sim/simulation.h"
 #include "sim/traffic.h"
+#include "steps/step_graph.h"
 
 /* From max_rss_bytes of runs with one byte a flow, by differences. In bytes: */
 #define PROCESS_BYTES    2.8e6
@@ -182,6 +183,11 @@ static uint64_t open_at_once_of(const struct collective *of)
 	return peers * ranks;
 }
 
+static double graph_bytes(const struct simulation *simulation)
+{
+	return simulation->has_graph ? (double)STEP_OPERATION_BYTES * simulation->job_file.graph.count : 0;
+}
+
 void estimate_memory(const struct simulation *simulation, uint64_t flows, struct estimate *estimate)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -205,7 +211,8 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 		open += (double)open_at_once_of(&simulation->collectives[i].of);
 	if (simulation->has_graph)
 		open += OPEN_OF_A_RANK * simulation->job_file.graph.ranks;
-	estimate->flow_bytes = (uint64_t)(flow * (double)flows + connection * (open_at_once(simulation, flows) + open));
+	estimate->flow_bytes = (uint64_t)(flow * (double)flows + connection * (open_at_once(simulation, flows) + open) +
+					  graph_bytes(simulation));
 }
 
 /* ---- Packets ----------------------------------------------------------------------------------------------------- */
@@ -348,14 +355,15 @@ void estimate_run(const struct simulation *simulation, struct estimate *estimate
 	estimate_memory(simulation, simulation->flows.count, estimate);
 	estimate->payload_bytes = traffic.bytes;
 	double sent = least(packets, packets_by_limit(simulation)),
-	       waiting = least(sent, buffer_bytes(&simulation->network) / config->mtu);
+	       waiting = least(least(sent, traffic.at_once), buffer_bytes(&simulation->network) / config->mtu);
 	if (config->endpoint == FABRIC_TCP ||
 		(config->endpoint == FABRIC_ENGINE && config->cc.algorithm != &vb_cc_none))
 		waiting = least(waiting, flows * WINDOW_BYTES / config->mtu);
 	estimate->waiting_bytes = (uint64_t)(WAITING_BYTES * waiting);
 	estimate->packet_hops = sent * (1 + acks / (packets > 0 ? packets : 1)) * mean_links(simulation);
 
-	double bytes = (double)(estimate->network_bytes + estimate->flow_bytes + estimate->waiting_bytes);
+	double likely = WAITING_BYTES * least(waiting, traffic.meeting);
+	double bytes = (double)(estimate->network_bytes + estimate->flow_bytes) - graph_bytes(simulation) + likely;
 	double hop_ns = (has_ports(&simulation->network) ? PORT_HOP_NS : HOP_NS) * cache_factor(bytes);
 	double listed = simulation->flows.count;
 	double opened = config->endpoint == FABRIC_ENGINE ? connections_of(simulation) : 0;

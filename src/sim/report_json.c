@@ -239,12 +239,13 @@ static void put_step(struct object *object, const struct simulation *simulation)
 {
 	struct step step;
 
-	if (step_take_times(simulation, &step))
-		return;
-	field(object, "steps");
-	fputc('[', object->out);
-	step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps, NULL);
-	fputc(']', object->out);
+	if (!step_take_times(simulation, &step)) {
+		field(object, "steps");
+		fputc('[', object->out);
+		step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps, NULL);
+		fputc(']', object->out);
+	}
+	step_close(&step);
 }
 
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,

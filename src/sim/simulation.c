@@ -223,7 +223,7 @@ static int add_step(struct simulation *simulation, char *why, size_t size)
 		return -EINVAL;
 	}
 	int rc = step_make_graph(simulation, 0, why, size);
-	return rc == -EINVAL ? why_about(why, size, "workload.0") : rc ? rc : open_graph(simulation);
+	return rc ? rc : open_graph(simulation);
 }
 
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
@@ -438,6 +438,17 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	warnings_find(simulation);
 	simulation->prepare_cpu_s = windows_cpu_s() - begun;
 	return 0;
+}
+
+int simulation_plan_step(struct simulation *simulation, char *why, size_t size)
+{
+	int rc = add_step(simulation, why, size);
+
+	if (rc)
+		return rc;
+	configure(simulation);
+	estimate_run(simulation, &simulation->estimate);
+	return estimate_check(simulation, &simulation->estimate, memory_limit(""), why, size);
 }
 
 int simulation_run(struct simulation *simulation, char *why, size_t size)

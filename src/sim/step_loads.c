@@ -137,12 +137,13 @@ static int open_groups(
 	uint32_t *lists = malloc(((size_t)places(plan) + 1) * sizeof(*lists)), count = 0;
 	if (!lists)
 		return -ENOMEM;
+	const uint32_t size = step_members(plan, dimension);
 	for (uint32_t place = 0; place < places(plan); place++) {
-		const struct step_group group = program_group(plan, dimension, place);
-		for (uint32_t i = 0; group.first == place && i < group.count; i++)
-			lists[count++] = plan_rank(plan, place + i * group.stride, stage);
+		if (step_group_first(plan, dimension, place, stage) != plan_rank(plan, place, stage))
+			continue;
+		step_group_ranks(plan, dimension, place, stage, &lists[count]);
+		count += size;
 	}
-	const uint32_t size = program_members(plan, dimension);
 	assert(count == places(plan));
 	int error = rank_groups_open_lists(groups, &building->simulation->hosts, lists, count / size, size);
 	free(lists);

@@ -11,6 +11,7 @@
 #include "sim/idle_keys.h"
 #include "sim/link_name.h"
 #include "sim/simulation.h"
+#include "sim/step_keys.h"
 #include "sim/traffic.h"
 
 struct looking {
@@ -391,6 +392,14 @@ static void look_at_idle_keys(struct looking *looking)
 	}
 }
 
+static void look_at_steps(struct looking *looking)
+{
+	const char *path, *why;
+
+	for (size_t place = 0; (path = step_keys_idle(looking->simulation, &place, &why));)
+		warn(looking, "%s: %s: no effect", path, why);
+}
+
 /* A congestion control uses marks, or the scenario configures them. */
 static bool marks_matter(const struct simulation *simulation)
 {
@@ -422,4 +431,5 @@ void warnings_find(struct simulation *simulation)
 	look_at_transport(&looking);
 	look_at_faults(&looking);
 	look_at_idle_keys(&looking);
+	look_at_steps(&looking);
 }

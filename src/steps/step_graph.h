@@ -6,6 +6,9 @@
 #include "net/job_file.h"
 #include "steps/account.h"
 
+/* An operation as a graph that runs: its waits with their followers, a record, and what graph_job.c has of each. */
+#define STEP_OPERATION_BYTES 128
+
 /* Operations of all ranks, and the memory that they take as a graph that runs. -ENOMEM. */
 int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t *bytes);
 /* Fills in the file, which is empty; where an operation comes from is its place in its stage's program. -EINVAL and why

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sim_steps_test BUILD ROOT: steps of training by flows, beside packets and the formula."""
+"""step_modes_test BUILD ROOT: steps of training by flows, beside packets and the formula."""
 
 import json
 import pathlib
