@@ -1,7 +1,6 @@
 /* See plan_check.h. */
 #include "steps/plan_check.h"
 #include <stddef.h>
-#include <stdio.h>
 #include "net/why.h"
 
 enum { MOST_RANKS = 1 << 20, MOST_OPERATIONS = 1 << 25 };
@@ -35,10 +34,10 @@ static struct cure divisors_beside(uint64_t of, uint64_t number)
 				above = divisor;
 		}
 	if (below && above)
-		snprintf(cure.text, sizeof(cure.text), "%llu or %llu", (unsigned long long)below,
+		why_not(cure.text, sizeof(cure.text), "%llu or %llu", (unsigned long long)below,
 			(unsigned long long)above);
 	else
-		snprintf(cure.text, sizeof(cure.text), "%llu", (unsigned long long)(below ? below : above));
+		why_not(cure.text, sizeof(cure.text), "%llu", (unsigned long long)(below ? below : above));
 	return cure;
 }
 
@@ -176,12 +175,12 @@ static int refuse_parts(const struct step_plan *plan, uint32_t layers, char *why
 	const uint32_t other = plan->ends_count_as_layers ? layers - 2 : layers + 2;
 	char cure[120];
 	if (other % parts == 0)
-		snprintf(cure, sizeof(cure), "ends-count-as-layers: %s makes it %u",
+		why_not(cure, sizeof(cure), "ends-count-as-layers: %s makes it %u",
 			plan->ends_count_as_layers ? "no" : "yes", other);
 	else if (layers % plan->chunks == 0)
-		snprintf(cure, sizeof(cure), "write %s", divisors_beside(layers / plan->chunks, plan->pp).text);
+		why_not(cure, sizeof(cure), "write %s", divisors_beside(layers / plan->chunks, plan->pp).text);
 	else
-		snprintf(cure, sizeof(cure), "and vpp %u alone does not: write a vpp that does", plan->chunks);
+		why_not(cure, sizeof(cure), "and vpp %u alone does not: write a vpp that does", plan->chunks);
 	return why_not(why, why_size, "pp: pp x vpp is %u, which does not divide %u layers%s: %s", parts, layers,
 		plan->ends_count_as_layers ? ", embedding and output included" : "", cure);
 }
