@@ -99,8 +99,8 @@ workload:
         told = self.json(step)["steps"][0]
         self.assertEqual((told["parameters"], told["ranks"], told["micro_batches"]), (70553706496, 1024, 8))
         self.assertAlmostEqual(told["memory_bytes"]["sum"] / 75.8e9, 1, delta=0.002)
-        self.assertIn("no network between hosts gains more than 11.75%", of().stdout)
-        self.assertIn("1000 steps take 2.5 hours", of("workload.steps=1000").stdout)
+        self.assertIn("no network between hosts gains more than 12.69%", of().stdout)
+        self.assertIn("1000 steps take 2.3 hours", of("workload.steps=1000").stdout)
         # A faster network comes to what the bound says, and no further.
         slow, bound = told["step"]["time_ps"], told["network_bound"]
         fast = self.json(step, "--set", "network.host-rate=100T", "--set", "network.host-delay=0")["steps"][0]["step"]["time_ps"]
@@ -112,7 +112,7 @@ workload:
         slow = self.json(*staged)["steps"][0]
         fast = self.json(*staged, "--set", "network.host-rate=100T", "--set", "network.host-delay=0")["steps"][0]["step"]["time_ps"]
         self.assertAlmostEqual(1 - fast / slow["step"]["time_ps"], slow["network_bound"], delta=0.002)
-        self.assertGreater(slow["network_bound"], 0.3)
+        self.assertGreater(slow["network_bound"], 0.1)  # hosts' own links hold up rings over whole hosts, too
         for settings, says in ((["workload.dp=1", "workload.tp=1", "workload.pp=65536", "workload.vpp=65536",
                                  "workload.schedule=interleaved"], "4294967296, and there are 80 layers"),
                                (["workload.dp=1", "workload.batch=536870912"], "more operations than a run takes"),
