@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/collectives.h"
+#include "net/unloaded.h"
 #include "sim/job.h"
 #include "sim/output.h"
 #include "sim/report.h"
@@ -124,7 +125,7 @@ static double payload_rate(const struct simulation *simulation)
 {
 	const struct network *network = &simulation->network;
 	const struct fabric_config *config = &simulation->config;
-	const double overhead = config->data_overhead ? config->data_overhead : FABRIC_ROCE_OVERHEAD;
+	const double overhead = config->data_overhead ? config->data_overhead : FRAMING_ROCE_OVERHEAD;
 	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
 	struct collective large = simulation->given;
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "net/why.h"
+#include "net/unloaded.h"
 #include "sim/ideal.h"
 #include "sim/memory_limit.h"
 
@@ -110,7 +111,7 @@ static double nic_bytes_a_second(const struct simulation *simulation)
 {
 	const struct network *network = &simulation->network;
 	const struct scenario *scenario = simulation->scenario;
-	const double overhead = scenario->data_overhead ? scenario->data_overhead : FABRIC_ROCE_OVERHEAD;
+	const double overhead = scenario->data_overhead ? scenario->data_overhead : FRAMING_ROCE_OVERHEAD;
 	const double bits = (double)network->links[network->endpoints[0].link].bits_per_second;
 	const double share = simulation->hosts.gpus ? (double)simulation->hosts.nics / simulation->hosts.gpus : 1;
 
