@@ -80,6 +80,14 @@ struct train {
 	vb_time begins[UNLOADED_LINKS], ends[UNLOADED_LINKS];
 };
 
+static void begin(struct train *train, const struct network *network, const struct way *way)
+{
+	train->network = network;
+	train->way = way;
+	for (uint32_t i = 0; i < way->count; i++)
+		train->begins[i] = train->ends[i] = 0;
+}
+
 static bool is_cut_through(const struct train *train, unsigned before)
 {
 	return behind(train->network, train->way->links[before])->is_cut_through;
@@ -146,8 +154,9 @@ static vb_time delays_of(const struct network *network, const struct way *way)
 vb_time unloaded_message_time(
 	const struct network *network, const struct way *way, const struct framing *framing, uint64_t bytes)
 {
-	struct train train = { .network = network, .way = way };
+	struct train train;
 	const struct cut cut = cut_of(framing, bytes);
+	begin(&train, network, way);
 	if (cut.packets > 1)
 		send(&train, cut.full + cut.first_more);
 	for (uint64_t left = cut.packets > 2 ? cut.packets - 2 : 0; left > 0; left--)
@@ -161,7 +170,8 @@ vb_time unloaded_message_time(
 
 vb_time unloaded_ack_time(const struct network *network, const struct way *back, const struct framing *framing)
 {
-	struct train train = { .network = network, .way = back };
+	struct train train;
+	begin(&train, network, back);
 	send(&train, framing_ack_bytes(framing));
 	return train.ends[back->count - 1] + delays_of(network, back);
 }

@@ -11,7 +11,7 @@
 /* Of a packet beside its payload, on Ethernet; a message's first packet has a RETH more. */
 #define FRAMING_ROCE_OVERHEAD 82u /* preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, gap 12 */
 
-enum { UNLOADED_LINKS = 64 }; /* of a way, at most */
+enum { UNLOADED_LINKS = 1024 }; /* of a way, at most */
 
 /* How messages are cut into packets. */
 struct framing {
