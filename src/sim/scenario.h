@@ -73,7 +73,7 @@ struct scenario {
 	enum job_streams job_streams;
 	bool job_heeds_priorities;
 	/* run */
-	enum { MODE_PACKETS, MODE_FORMULA } mode;
+	enum { MODE_PACKETS, MODE_FLOWS, MODE_FORMULA } mode;
 	uint64_t seed;
 	uint32_t threads;
 	const struct gpu *gpu; /* hosts.gpu; NULL: none is named */
