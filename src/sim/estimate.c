@@ -36,7 +36,7 @@
 #define CONNECTION_NS 4000.0 /* opened and closed */
 #define FLOW_NS       300.0
 #define MESSAGE_NS    600.0 /* of a job, told step by step */
-#define FLUID_NS      900.0 /* more for a message as a flow, if it shares no link */
+#define FLUID_NS      400.0 /* more for a message as a flow, if it shares no link */
 
 enum {
 	SAMPLED_FLOWS = 32,

@@ -53,8 +53,9 @@ const char *flow_mode_label(const struct simulation *simulation, unsigned number
 	} labels[] = {
 		{ true, "messages as flows that share links max-min fairly: no packets, queues, marks, pauses or "
 			"drops" },
-		{ is_unfair(simulation),
-			"the congestion control is not max-min fair: a contended flow may take 40% more or less" },
+		{ is_unfair(simulation), "the congestion control is not max-min fair: by packets, messages that "
+					 "contend may take 40% more or "
+					 "less, and far longer where its parameters do not fit" },
 		{ shares_classes(simulation), "traffic classes share links as one: no class goes before another" },
 		{ scenario->first_window || scenario->largest_window, "windows hold no flow back" },
 		{ routing != ROUTING_ECMP, "spread evenly over all shortest ways" },
