@@ -25,6 +25,7 @@
 #define CONNECTION_BYTES 3800.0       /* both ends of an engine's connection, while it is open */
 #define CLOSING          (50 * VB_US) /* for which a connection is open beyond its packets: closing.h, engine_connections.c */
 #define TELEMETRY_BYTES  1550.0       /* more if congestion control uses telemetry of switches */
+#define FLUID_BYTES      700.0        /* of a message that is open, as a flow */
 #define TCP_BYTES        480.0        /* of a flow that is open, both ends */
 #define WAITING_BYTES    33.0         /* a packet, of all that may wait at once: some never do */
 #define WINDOW_BYTES     1e6          /* under way, for a flow with congestion control */
@@ -36,6 +37,7 @@
 #define CONNECTION_NS 4000.0 /* opened and closed */
 #define FLOW_NS       300.0
 #define MESSAGE_NS    600.0 /* of a job, told step by step */
+#define FLUID_NS      400.0 /* more for a message as a flow, if it shares no link */
 
 enum {
 	SAMPLED_FLOWS = 32,
@@ -195,7 +197,9 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 	double connection = scenario->endpoint == FABRIC_TCP ? TCP_BYTES : IDEAL_BYTES, endpoint = ENDPOINT_BYTES;
 	double flow = FLOW_BYTES;
 
-	if (scenario->endpoint == FABRIC_ENGINE) {
+	if (scenario->mode == MODE_FLOWS) {
+		connection = FLUID_BYTES;
+	} else if (scenario->endpoint == FABRIC_ENGINE) {
 		connection = CONNECTION_BYTES;
 		flow += LEFT_BYTES;
 		endpoint += ENGINE_BYTES;
@@ -346,8 +350,23 @@ static double connections_of(const struct simulation *simulation)
 	return connections;
 }
 
+/* No packets: how often messages change each other's rates is not known. */
+static void estimate_flows(const struct simulation *simulation, struct estimate *estimate)
+{
+	const struct traffic traffic = traffic_of(simulation);
+
+	estimate_memory(simulation, simulation->flows.count, estimate);
+	estimate->payload_bytes = traffic.bytes;
+	estimate->cpu_s =
+		1e-9 * (traffic.messages * (MESSAGE_NS + FLUID_NS) + ROUTE_NS * route_count(&simulation->network));
+}
+
 void estimate_run(const struct simulation *simulation, struct estimate *estimate)
 {
+	if (simulation->config.by_flows) {
+		estimate_flows(simulation, estimate);
+		return;
+	}
 	const struct fabric_config *config = &simulation->config;
 	const struct traffic traffic = traffic_of(simulation);
 	double packets = traffic.packets, acks = traffic.acks, flows = traffic.messages;
@@ -464,14 +483,15 @@ static const char *duration_text(double seconds, char *text, size_t size)
 
 const char *estimate_text(const struct estimate *estimate, char *text, size_t size)
 {
-	char hops[32], payload[32], bytes[32], more[64] = "", duration[32];
+	char hops[64], payload[32], bytes[32], more[64] = "", duration[32];
 	uint64_t needed = estimate->network_bytes + estimate->flow_bytes;
 
 	if (estimate->waiting_bytes > needed)
 		snprintf(more, sizeof(more), ", and up to %s for packets that wait",
 			value_bytes_text(estimate->waiting_bytes, bytes, sizeof(bytes)));
-	snprintf(text, size, "about %s packet-hops for %s of payload: %s of CPU time, %s of memory%s",
-		value_count_text(estimate->packet_hops, hops, sizeof(hops)),
+	value_count_text(estimate->packet_hops, hops, sizeof(hops));
+	snprintf(text, size, "about %s%s of payload: %s of CPU time, %s of memory%s",
+		estimate->packet_hops > 0 ? strcat(hops, " packet-hops for ") : "",
 		value_bytes_text(estimate->payload_bytes < 1.8e19 ? (uint64_t)estimate->payload_bytes : UINT64_MAX,
 			payload, sizeof(payload)),
 		duration_text(estimate->cpu_s, duration, sizeof(duration)),

@@ -261,6 +261,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 
 	fputc('{', out);
 	string(&object, "name", simulation->scenario->name);
+	string(&object, "mode", simulation->config.by_flows ? "flows" : "packets");
 	string(&object, "endpoint", endpoints[simulation->config.endpoint]);
 	string(&object, "variant", simulation->scenario->variant);
 	string(&object, "cc", simulation_control(simulation));

@@ -150,6 +150,18 @@ static void put_collective(struct scenario *scenario, const struct sim_collectiv
 		collective->algorithm ? collective->algorithm : "");
 }
 
+/* What is told of packets alone. */
+static int check_options(const struct session *session, const struct sim_options *options)
+{
+	const char *wrong = options->pcap ? "--pcap" : options->explains_pfc ? "--explain pfc" : NULL;
+
+	if (session->scenario->mode != MODE_FLOWS || !wrong)
+		return SIM_EXIT_OK;
+	fprintf(stderr, "verbena sim: %s is of packets, and in run.mode flows there are none: run.mode: packets\n",
+		wrong);
+	return SIM_EXIT_USAGE;
+}
+
 int session_open(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count)
 {
@@ -167,7 +179,7 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
 		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
-	return rc ? session_refuse(session, file, rc, why) : SIM_EXIT_OK;
+	return rc ? session_refuse(session, file, rc, why) : check_options(session, options);
 }
 
 void session_warn(const struct session *session)
@@ -210,12 +222,13 @@ int session_run(struct session *session, const struct sim_options *options)
 	session_watch(session, options, report_unit(&session->simulation));
 	session->progress.packets = (uint64_t)traffic_of(&session->simulation).packets;
 	config->tells_messages = options->csv != NULL || options->explains_job;
-	session->simulation.explains_job = options->explains_job;
+	/* Of flows it is not known what they waited for. */
+	session->simulation.explains_job = options->explains_job && !config->by_flows;
 	/* A table of runs has no column for it. */
 	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
-	config->tells_series = options->trace != NULL || options->explains_job;
+	config->tells_series = (options->trace != NULL || options->explains_job) && !config->by_flows;
 	config->tells_pauses = options->explains_pfc || options->explains_job;
 	if (session->simulation.estimate.cpu_s > LONG_S)
 		fprintf(stderr, "verbena sim: %s\n", estimate_text(&session->simulation.estimate, said, sizeof(said)));

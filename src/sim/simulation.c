@@ -12,6 +12,7 @@
 #include "sim/alone.h"
 #include "sim/astra_network.h"
 #include "sim/culprits.h"
+#include "sim/flow_mode.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
@@ -247,7 +248,7 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "workload: nothing else runs beside steps of training");
 		rc = -EINVAL;
 	}
-	if (!rc && simulation->step_count && simulation->scenario->mode != MODE_PACKETS &&
+	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_FORMULA &&
 		simulation->scenario->fault_count) {
 		snprintf(why, size, "network.faults: only packets meet them: run.mode: packets");
 		rc = -EINVAL;
@@ -338,6 +339,14 @@ static void label(struct simulation *simulation, const char *text)
 	simulation->labels[simulation->label_count++] = text;
 }
 
+static void add_flow_labels(struct simulation *simulation)
+{
+	const char *text;
+
+	while ((text = flow_mode_label(simulation, simulation->label_count)))
+		label(simulation, text);
+}
+
 static void add_labels(struct simulation *simulation)
 {
 	enum routing routing = simulation->scenario->topology.profile.routing;
@@ -352,6 +361,10 @@ static void add_labels(struct simulation *simulation)
 	};
 	const struct fabric_config *config = &simulation->config;
 
+	if (config->by_flows) {
+		add_flow_labels(simulation);
+		return;
+	}
 	if (endpoints[config->endpoint].is)
 		label(simulation, endpoints[config->endpoint].is);
 	if (config->endpoint == FABRIC_TCP && !config->tcp.cpu_packet && !config->tcp.cpu_byte)
@@ -388,6 +401,7 @@ static void configure(struct simulation *simulation)
 		.seed = scenario->seed,
 		.threads = scenario->threads,
 		.endpoint = scenario->endpoint,
+		.by_flows = scenario->mode == MODE_FLOWS,
 		.tcp = scenario->tcp,
 		.cc = simulation->cc,
 		.mtu = scenario->mtu,
@@ -416,7 +430,9 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	double begun = windows_cpu_s();
 
 	*simulation = (struct simulation){ .scenario = scenario };
-	int rc = build_network(simulation, why, size);
+	int rc = scenario->mode == MODE_FLOWS ? flow_mode_check(scenario, why, size) : 0;
+	if (!rc)
+		rc = build_network(simulation, why, size);
 	if (!rc)
 		rc = set_faults(simulation, why, size);
 	if (!rc)

@@ -13,7 +13,7 @@
 #include "sim/scenario.h"
 #include "sim/warnings.h"
 
-enum { SIMULATION_LABELS = 4 };
+enum { SIMULATION_LABELS = 8 };
 
 struct simulation {
 	const struct scenario *scenario; /* borrowed */

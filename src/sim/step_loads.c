@@ -10,6 +10,7 @@
 #include "net/grow.h"
 #include "net/rank_groups.h"
 #include "net/route.h"
+#include "net/unloaded.h"
 
 /* A class loads a link, or a port of a scale-up domain: these are numbered behind the links, one out and one in for
  * each GPU. */
@@ -48,7 +49,7 @@ static uint64_t capacity_of(const struct building *building, uint32_t link)
 {
 	const struct simulation *simulation = building->simulation;
 	const struct scenario *scenario = simulation->scenario;
-	const double overhead = scenario->data_overhead ? scenario->data_overhead : FABRIC_ROCE_OVERHEAD;
+	const double overhead = scenario->data_overhead ? scenario->data_overhead : FRAMING_ROCE_OVERHEAD;
 	if (link >= simulation->network.link_count)
 		return simulation->hosts.scale_up / 8;
 	return (uint64_t)((double)network_rate(&simulation->network, link) / 8 * scenario->mtu /

@@ -418,18 +418,27 @@ static void tell_notes(struct looking *looking)
 		warn(looking, "network.file: %s", looking->simulation->network_note);
 }
 
+/* Of packets, and their queues. */
+static void look_at_packets(struct looking *looking)
+{
+	const struct simulation *simulation = looking->simulation;
+
+	look_at_classes(looking);
+	look_at_headroom(looking);
+	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)
+		look_at_switch(looking, i);
+	look_at_transport(looking);
+	look_at_faults(looking);
+}
+
 void warnings_find(struct simulation *simulation)
 {
 	struct looking looking = { simulation, &simulation->network, &simulation->config,
 		traffic_of(simulation).classes, 0 };
 
 	tell_notes(&looking);
-	look_at_classes(&looking);
-	look_at_headroom(&looking);
-	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)
-		look_at_switch(&looking, i);
-	look_at_transport(&looking);
-	look_at_faults(&looking);
+	if (!simulation->config.by_flows)
+		look_at_packets(&looking);
 	look_at_idle_keys(&looking);
 	look_at_steps(&looking);
 }
