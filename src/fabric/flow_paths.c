@@ -6,7 +6,7 @@
 #include "base/invariant.h"
 #include "base/number_map.h"
 #include "fabric/fluids.h"
-#include "fabric/path.h"
+#include "fabric/spread.h"
 #include "net/grow.h"
 
 enum { KEPT_TIMES = 1 << 12, KEPT_LINKS = 24 };
@@ -33,12 +33,8 @@ struct flow_paths {
 	struct link_class *classes;
 	uint32_t class_count, class_room;
 	struct kept_time *kept;
-	/* Of one walk. */
-	uint32_t *parts; /* by switch: what of a message comes there, in units of MAX_MIN_WHOLE */
-	uint32_t *queue; /* switches */
-	struct max_min_hop *hops;
-	uint32_t hop_count, hop_room, switch_count;
-	struct way there, back;
+	struct spread spread;
+	struct way there, back; /* of one message */
 };
 
 /* ---- Links ------------------------------------------------------------------------------------------------------- */
@@ -105,10 +101,9 @@ struct flow_paths *flow_paths_open(const struct fabric *fabric)
 		.framing = { config->mtu, config->data_overhead, config->ack_overhead },
 		.capacities = calloc(network->link_count + 1, sizeof(*paths->capacities)),
 		.class_of = calloc(network->link_count + 1, sizeof(*paths->class_of)),
-		.kept = calloc(KEPT_TIMES, sizeof(*paths->kept)),
-		.parts = calloc(network->switch_count + 1, sizeof(*paths->parts)),
-		.queue = calloc(network->switch_count + 1, sizeof(*paths->queue)) };
-	if (paths->capacities && paths->class_of && paths->kept && paths->parts && paths->queue && open_links(paths))
+		.kept = calloc(KEPT_TIMES, sizeof(*paths->kept)) };
+	if (spread_open(&paths->spread, config, fabric->routes) == 0 && paths->capacities && paths->class_of &&
+		paths->kept && open_links(paths))
 		return paths;
 	flow_paths_close(paths);
 	return NULL;
@@ -122,9 +117,7 @@ void flow_paths_close(struct flow_paths *paths)
 	free(paths->class_of);
 	free(paths->classes);
 	free(paths->kept);
-	free(paths->parts);
-	free(paths->queue);
-	free(paths->hops);
+	spread_close(&paths->spread);
 	free(paths);
 }
 
@@ -140,57 +133,34 @@ const struct framing *flow_paths_framing(const struct flow_paths *paths)
 
 /* ---- The walk ---------------------------------------------------------------------------------------------------- */
 
-static bool take_link(struct flow_paths *paths, uint32_t link, uint32_t part)
+/* One way of those that a walk has found, from `first` on: each link before those that follow it. */
+static bool take_way(const struct flow_paths *paths, uint32_t first, struct way *way)
 {
-	const network_node to = paths->fabric->network->links[link].to;
-	if (!grow_by_one(&paths->hops, &paths->hop_room, paths->hop_count, sizeof(*paths->hops)))
-		return false;
-	paths->hops[paths->hop_count++] = (struct max_min_hop){ link, part };
-	if (!network_is_switch(to))
-		return true;
-	if (paths->parts[network_index(to)] == 0)
-		paths->queue[paths->switch_count++] = network_index(to);
-	paths->parts[network_index(to)] += part;
-	return true;
-}
-
-static bool go_on(struct way *way, uint32_t link)
-{
-	if (way->count == UNLOADED_LINKS)
-		return false;
-	way->links[way->count++] = link;
-	return true;
-}
-
-/* Adds the links from one endpoint to another. All ways have as many links, so all that comes to a switch has come
- * before its turn. */
-static bool walk(struct flow_paths *paths, uint32_t src, uint32_t dst, uint16_t port, struct way *way)
-{
-	const struct fabric *fabric = paths->fabric;
-	const struct network *network = fabric->network;
-	way->count = paths->switch_count = 0;
-	if (!take_link(paths, network->endpoints[src].link, MAX_MIN_WHOLE) || !go_on(way, network->endpoints[src].link))
-		return false;
-	for (uint32_t next = 0; next < paths->switch_count; next++) {
-		const uint32_t at = paths->queue[next], part = paths->parts[at];
-		const struct route_choice ways = path_ways(fabric->config, fabric->routes, at, src, dst, port);
-		assert(ways.count > 0);
-		paths->parts[at] = 0;
-		for (uint32_t i = 0; i < ways.count; i++)
-			if (!take_link(paths, ways.links[i], part > ways.count ? part / ways.count : 1))
-				return false;
-		if (network->links[way->links[way->count - 1]].to == network_switch_node(at) &&
-			!go_on(way, ways.links[0]))
+	const struct network *network = paths->fabric->network;
+	way->count = 0;
+	for (uint32_t i = first; i < paths->spread.hop_count; i++) {
+		const uint32_t link = paths->spread.hops[i].link;
+		if (way->count && network->links[link].from != network->links[way->links[way->count - 1]].to)
+			continue;
+		if (way->count == UNLOADED_LINKS)
 			return false;
+		way->links[way->count++] = link;
 	}
 	return true;
+}
+
+static bool walk(struct flow_paths *paths, uint32_t src, uint32_t dst, uint16_t port, struct way *way)
+{
+	const uint32_t first = paths->spread.hop_count;
+	return spread_walk(&paths->spread, src, dst, port) == 0 && take_way(paths, first, way);
 }
 
 static uint64_t rate_alone(const struct flow_paths *paths, uint32_t hop_count)
 {
 	uint64_t rate = UINT64_MAX;
 	for (uint32_t i = 0; i < hop_count; i++) {
-		const uint64_t its = paths->capacities[paths->hops[i].link] * MAX_MIN_WHOLE / paths->hops[i].weight;
+		const uint64_t its =
+			paths->capacities[paths->spread.hops[i].link] * MAX_MIN_WHOLE / paths->spread.hops[i].weight;
 		rate = its < rate ? its : rate;
 	}
 	return rate;
@@ -206,24 +176,24 @@ static uint64_t hash_of(const struct flow_paths *paths, const struct flow_path *
 
 struct flow_path *flow_path_of(struct flow_paths *paths, uint32_t src, uint32_t dst, uint16_t port)
 {
-	paths->hop_count = 0;
+	paths->spread.hop_count = 0;
 	if (!walk(paths, src, dst, port, &paths->there))
 		return NULL;
-	const uint32_t hops = paths->hop_count, there = paths->there.count;
+	const uint32_t hops = paths->spread.hop_count, there = paths->there.count;
 	if (!walk(paths, dst, src, port, &paths->back))
 		return NULL;
-	const size_t hop_bytes = paths->hop_count * sizeof(struct max_min_hop);
+	const size_t hop_bytes = paths->spread.hop_count * sizeof(struct max_min_hop);
 	struct flow_path *path = malloc(sizeof(*path) + hop_bytes + (there + paths->back.count) * sizeof(*path->way));
 	if (!path)
 		return NULL;
 	*path = (struct flow_path){ .uses = 1,
 		.hop_count = hops,
-		.back_count = paths->hop_count - hops,
+		.back_count = paths->spread.hop_count - hops,
 		.rate = rate_alone(paths, hops),
 		.way_count = there,
 		.way_back_count = paths->back.count,
-		.way = (uint32_t *)(path->hops + paths->hop_count) };
-	memcpy(path->hops, paths->hops, hop_bytes);
+		.way = (uint32_t *)(path->hops + paths->spread.hop_count) };
+	memcpy(path->hops, paths->spread.hops, hop_bytes);
 	memcpy(path->way, paths->there.links, there * sizeof(*path->way));
 	memcpy(path->way + there, paths->back.links, paths->back.count * sizeof(*path->way));
 	path->alike = hash_of(paths, path);

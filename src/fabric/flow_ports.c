@@ -76,7 +76,6 @@ void flow_ports_close(struct flow_ports *ports)
 
 int flow_ports_take(struct flow_ports *ports, const struct flow_state *flow, struct flow_port *port)
 {
-	enum { TURNS = (CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER) / 2 };
 	struct numbers *its = &ports->of[flow->src];
 	port->place = CONNECTIONS_NO_PLACE;
 	port->port = flow->entropy;
@@ -89,7 +88,8 @@ int flow_ports_take(struct flow_ports *ports, const struct flow_state *flow, str
 	uint32_t *used = number_map_make(&its->used, flow->dst);
 	if (!used)
 		return -ENOMEM;
-	const uint32_t requester = qp_index_of_turn(ports->sources, CONNECTIONS_FIRST_REQUESTER, its->next++ % TURNS);
+	const uint32_t requester =
+		qp_index_of_turn(ports->sources, CONNECTIONS_FIRST_REQUESTER, its->next++ % CONNECTION_TURNS);
 	port->place = (uint8_t)qp_take_place(ports->sources, used);
 	port->port = qp_port(requester, port->place == CONNECTIONS_NO_PLACE
 						? qp_responder_without_place(requester)

@@ -15,6 +15,8 @@ enum {
 	CONNECTIONS_FEWEST_SOURCES = 64,
 	CONNECTIONS_MOST_PLACES = 32, /* of a pair: bits of a word */
 	CONNECTIONS_NO_PLACE = 255,
+	/* Requesters' indices with the bit that responders with a place have not. */
+	CONNECTION_TURNS = (CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER) / 2,
 };
 
 /* Every lane has slot 1. */
