@@ -94,7 +94,7 @@ static int check_transport(const struct fabric_config *config, char *why, unsign
 	return 0;
 }
 
-/* What packets alone can have. */
+/* Settings that packets alone can have. */
 static int check_flows(const struct fabric_config *config, char *why, unsigned why_size)
 {
 	const struct network *network = config->network;

@@ -20,7 +20,7 @@ void layer_column_back(struct building *building, double work, unsigned passes);
 
 void layer_forward(struct building *building, uint32_t layer);
 void layer_backward(struct building *building, uint32_t layer, unsigned passes);
-/* What a backward pass of one pass leaves: the gradients of weights. */
+/* The work that a backward pass of one pass leaves: the gradients of weights. */
 double layer_weights_work(const struct step_plan *plan, uint32_t layer);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a plan must be so that a step can be made of it. */
+/* Whether a step can be made of a plan. */
 #ifndef STEPS_PLAN_CHECK_H
 #define STEPS_PLAN_CHECK_H
 

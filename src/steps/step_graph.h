@@ -14,7 +14,7 @@ int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t
 /* Fills in the file, which is empty; where an operation comes from is its place in its stage's program. -EINVAL and why
  * (graph_finish), -ENOMEM. */
 int step_graph_make(const struct step_plan *plan, struct job_file *file, char *why, unsigned why_size);
-/* What a run that has ended went to. -ENOMEM. */
+/* The parts of a run that has ended. -ENOMEM. */
 int step_graph_account(const struct step_plan *plan, const struct graph_job *job, struct step_times *times);
 
 #endif

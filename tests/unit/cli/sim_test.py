@@ -766,7 +766,7 @@ workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
                                ("group: dp", "group: ep", "6:51: workload.0: group: 'ep' is no dimension"),
                                ("group: dp", "group: dp, first: 3", "6:51: workload.0: group: its groups have their own ranks"),
                                ("group: dp", "first: 14, endpoints: 4", "6:13: workload.0: a collective of 4 ranks from rank 14 on"),
-                               ("kind: allreduce, bytes: 16MiB, group: dp", "kind: step, model: none", "6:32: workload.0: model: there is no none")]:
+                               ("kind: allreduce, bytes: 16MiB, group: dp", "kind: step, model: none", "6:32: workload.0.model: there is no none")]:
             scenario = self.scenario(self.GROUPS.replace(old, new))
             self.assertIn(f"s.yaml:{line}", self.sim(scenario, status=2).stderr)
 

@@ -122,8 +122,6 @@ static void flows__refuse_what_packets_alone_can_have(void **state)
 			"transport.behind: sockets are not modelled in run.mode flows; nic, or run.mode: packets" },
 		{ "network: {topology: switch, endpoints: 4, switch: {hash: ns3}}\n" INCAST,
 			"network.switch.hash: ns3 is for packets; own, or run.mode: packets" },
-		{ STAR "workload: {kind: step, model: llama3-8b, gpu: H100}\n",
-			"run.mode: a step of training runs by packets or by formula, not by flows" },
 	};
 	char text[400];
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
