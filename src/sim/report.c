@@ -337,6 +337,32 @@ static void put_cost(FILE *out, const struct fabric_result *result)
 		report_payload_gb_per_cpu_s(result));
 }
 
+void report_unseen(FILE *out, uint64_t drops, uint64_t resent, uint64_t pauses)
+{
+	if (drops || resent || pauses)
+		fprintf(out,
+			"  packets meet what this mode does not see: %" PRIu64 " dropped, %" PRIu64
+			" sent again, %" PRIu64 " pauses\n",
+			drops, resent, pauses);
+}
+
+static void put_check(FILE *out, const struct flow_check *check)
+{
+	char hops[32];
+
+	if (!check->is_made) {
+		fprintf(out, "error   not known: %s\n", check->why_not);
+		return;
+	}
+	fprintf(out, "error   %+.2f%% of the time", 100 * check->error);
+	if (check->has_phases)
+		fprintf(out, ", at most %+.2f%% of a workload: workload.%" PRIu32, 100 * check->worst_error,
+			check->worst);
+	fprintf(out, "\n  beside packets, with %.3g%% of each message's bytes, %s packet-hops\n",
+		100 * check->bytes_part, value_count_text((double)check->packet_hops, hops, sizeof(hops)));
+	report_unseen(out, check->drops, check->resent, check->pauses);
+}
+
 void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary)
 {
 	report_head(out, simulation);
@@ -344,6 +370,8 @@ void report_text(FILE *out, const struct simulation *simulation, const struct su
 	if (simulation->flows.count)
 		put_table(out, summary);
 	put_links(out, simulation, summary);
+	if (simulation->is_checked)
+		put_check(out, &simulation->check);
 	if (simulation->config.by_flows) {
 		put_cost_of_flows(out, &simulation->result);
 	} else {

@@ -23,6 +23,8 @@ void report_csv(FILE *out, const struct simulation *simulation);
 enum fabric_end report_end(const struct simulation *simulation);
 const char *report_end_name(enum fabric_end end);
 const char *report_end_text(const struct simulation *simulation, enum fabric_end end);
+/* Of packets beside a fast mode, if there was any. */
+void report_unseen(FILE *out, uint64_t drops, uint64_t resent, uint64_t pauses);
 /* What the run counts: "flow", "message" or "operation". */
 const char *report_unit(const struct simulation *simulation);
 double report_hops_per_cpu_s(const struct fabric_result *result);

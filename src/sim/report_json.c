@@ -248,6 +248,34 @@ static void put_step(struct object *object, const struct simulation *simulation)
 	step_close(&step);
 }
 
+/* Of packets, by which flows are judged, it is 0. */
+static void put_error(struct object *object, const struct simulation *simulation)
+{
+	const struct flow_check *check = &simulation->check;
+
+	if (simulation->config.by_flows && !simulation->is_checked)
+		return;
+	field(object, "error");
+	if (simulation->config.by_flows && !check->is_made) {
+		fputs("null", object->out);
+		string(object, "unchecked_because",
+			*check->why_not ? check->why_not : "the run did not come to its end");
+		return;
+	}
+	fprintf(object->out, "{\"step\": %.6g", check->error);
+	if (check->has_phases)
+		fprintf(object->out, ", \"worst_phase\": {\"name\": \"workload.%" PRIu32 "\", \"error\": %.6f}",
+			check->worst, check->worst_error);
+	fputc('}', object->out);
+	if (!simulation->config.by_flows)
+		return;
+	field(object, "check");
+	fprintf(object->out,
+		"{\"bytes_part\": %.6g, \"packet_hops\": %" PRIu64 ", \"drops\": %" PRIu64 ", \"pauses\": %" PRIu64
+		", \"resent_packets\": %" PRIu64 "}",
+		check->bytes_part, check->packet_hops, check->drops, check->pauses, check->resent);
+}
+
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
 	const struct explanation *explanation, const char *indent, bool with_flows)
 {
@@ -262,6 +290,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	fputc('{', out);
 	string(&object, "name", simulation->scenario->name);
 	string(&object, "mode", simulation->config.by_flows ? "flows" : "packets");
+	put_error(&object, simulation);
 	string(&object, "endpoint", endpoints[simulation->config.endpoint]);
 	string(&object, "variant", simulation->scenario->variant);
 	string(&object, "cc", simulation_control(simulation));

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "sim/report.h"
 #include "sim/traffic.h"
+#include "sim/value.h"
 #include "sim/variants.h"
 
 #define LONG_S 60.0 /* runs that take longer are announced with their time */
@@ -150,11 +151,19 @@ static void put_collective(struct scenario *scenario, const struct sim_collectiv
 		collective->algorithm ? collective->algorithm : "");
 }
 
-/* What is told of packets alone. */
-static int check_options(const struct session *session, const struct sim_options *options)
+static bool read_part(const char *text, double *part)
+{
+	return value_real(text, part) && *part > 0 && *part <= 1;
+}
+
+static int check_options(struct session *session, const struct sim_options *options)
 {
 	const char *wrong = options->pcap ? "--pcap" : options->explains_pfc ? "--explain pfc" : NULL;
 
+	if (options->exact_check && !read_part(options->exact_check, &session->simulation.check_part)) {
+		fprintf(stderr, "verbena sim: --exact-check takes a part of the bytes, as 10%%\n");
+		return SIM_EXIT_USAGE;
+	}
 	if (session->scenario->mode != MODE_FLOWS || !wrong)
 		return SIM_EXIT_OK;
 	fprintf(stderr, "verbena sim: %s is of packets, and in run.mode flows there are none: run.mode: packets\n",
@@ -226,6 +235,9 @@ int session_run(struct session *session, const struct sim_options *options)
 	session->simulation.explains_job = options->explains_job && !config->by_flows;
 	/* A table of runs has no column for it. */
 	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
+	/* A step of training has its own check, and tables have no column for it. */
+	session->simulation.is_checked = config->by_flows && !options->skips_check && !options->is_comparison &&
+					 !options->collective.kind;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
 	config->tells_series = (options->trace != NULL || options->explains_job) && !config->by_flows;

@@ -39,7 +39,7 @@ struct sim_options {
 	struct sim_collective collective;
 	unsigned progress_s; /* between two progress lines; 0: none */
 	bool is_json, is_comparison, is_terminal, explains_pfc, explains_job, is_dry, skips_alone, skips_check;
-	const char *exact_check; /* a step's check by packets takes this part of each message's bytes: "10%" */
+	const char *exact_check; /* a check by packets takes this part of each message's bytes: "10%" */
 };
 
 /* The exit status. */

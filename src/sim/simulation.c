@@ -476,7 +476,11 @@ int simulation_run(struct simulation *simulation, char *why, size_t size)
 		rc = ideals_find(simulation);
 	if (!rc)
 		rc = culprits_find(simulation);
-	return rc || !simulation->tries_alone || !alone_is_wanted(simulation) ? rc : alone_run(simulation, why, size);
+	if (!rc && simulation->tries_alone && alone_is_wanted(simulation))
+		rc = alone_run(simulation, why, size);
+	if (!rc && simulation->is_checked && simulation->result.end == FABRIC_DONE)
+		rc = flow_check_run(simulation, simulation->check_part, &simulation->check, why, size);
+	return rc;
 }
 
 void simulation_free(struct simulation *simulation)

@@ -10,6 +10,7 @@
 #include "net/job_file.h"
 #include "net/workloads.h"
 #include "sim/estimate.h"
+#include "sim/flow_check.h"
 #include "sim/scenario.h"
 #include "sim/warnings.h"
 
@@ -32,9 +33,12 @@ struct simulation {
 	struct job **jobs;
 	uint32_t *workload_of; /* by job */
 	bool tries_alone;      /* the caller's */
-	bool explains_job;     /* the caller's, with config.tells_messages and tells_series: transfers have causes */
-	vb_time *alone;        /* by workload: how long it takes without the others; NULL: it was not tried */
-	uint32_t runs_alone;   /* that have begun */
+	bool is_checked;       /* the caller's: a run by flows is held against packets */
+	double check_part;     /* the caller's, of that check: the part of each message's bytes, or 0 */
+	struct flow_check check;
+	bool explains_job;   /* the caller's, with config.tells_messages and tells_series: transfers have causes */
+	vb_time *alone;      /* by workload: how long it takes without the others; NULL: it was not tried */
+	uint32_t runs_alone; /* that have begun */
 	enum fabric_end alone_end; /* of the first of them that did not come to its end; FABRIC_DONE: all did */
 	uint32_t job_count;
 	uint32_t step_count; /* workloads that are steps of training (step.h), and nothing else is; by packets they are

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "sim/estimate.h"
+#include "sim/flow_check.h"
 #include "sim/memory_limit.h"
 #include "steps/piece.h"
 
@@ -57,10 +58,10 @@ static int open_largest(const struct simulation *simulation, const struct step *
 		if (rc)
 			return rc;
 		estimate_run(&run->with, &estimate);
-		if (estimate.packet_hops <= STEP_CHECK_HOPS)
+		if (estimate.packet_hops <= CHECK_HOPS)
 			return 0;
 		close_run(run);
-		check->bytes_part *= 0.99 * STEP_CHECK_HOPS / estimate.packet_hops;
+		check->bytes_part *= 0.99 * CHECK_HOPS / estimate.packet_hops;
 	}
 	snprintf(check->why_not, sizeof(check->why_not),
 		"the messages of one layer and micro-batch a stage alone are %.2g packet-hops by packets",

@@ -17,9 +17,7 @@ struct step_check {
 	uint64_t drops, pauses, resent;
 };
 
-#define STEP_CHECK_HOPS 5e8
-
-/* bytes_part 0: as many bytes as are at most STEP_CHECK_HOPS packet-hops. The simulation is prepared, with its callback
+/* bytes_part 0: as many bytes as are at most CHECK_HOPS packet-hops. The simulation is prepared, with its callback
  * for progress; the step has run. -EINVAL and why, -ENOMEM. */
 int step_check_run(const struct simulation *simulation, const struct step *step, double bytes_part,
 	struct step_check *check, char *why, size_t size);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "os/json.h"
+#include "sim/report.h"
 #include "sim/value.h"
 
 #define GB      1e9
@@ -224,15 +225,6 @@ static int worst_phase(const struct step_check *check)
 	return worst;
 }
 
-static void put_unseen(FILE *out, const struct step_check *check)
-{
-	if (check->drops || check->pauses || check->resent)
-		fprintf(out,
-			"  packets meet what this mode does not see: %" PRIu64 " dropped, %" PRIu64
-			" sent again, %" PRIu64 " pauses\n",
-			check->drops, check->resent, check->pauses);
-}
-
 void step_report_check(FILE *out, const struct step_check *check)
 {
 	char hops[32];
@@ -251,7 +243,7 @@ void step_report_check(FILE *out, const struct step_check *check)
 		check->layers, check->layers == 1 ? "" : "s", check->micro_batches,
 		check->micro_batches == 1 ? "" : "es", 100 * check->bytes_part,
 		value_count_text((double)check->packet_hops, hops, sizeof(hops)));
-	put_unseen(out, check);
+	report_unseen(out, check->drops, check->resent, check->pauses);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

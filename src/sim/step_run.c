@@ -80,12 +80,6 @@ void step_runs_close(struct step_runs *runs)
 
 static int open_checks(const struct session *session, const struct sim_options *options, struct step_runs *runs)
 {
-	double part;
-
-	if (options->exact_check && (!value_real(options->exact_check, &part) || part <= 0 || part > 1)) {
-		fprintf(stderr, "verbena sim: --exact-check takes a part of the bytes, as 10%%\n");
-		return SIM_EXIT_USAGE;
-	}
 	if (options->skips_check)
 		return SIM_EXIT_OK;
 	runs->checks = calloc(session->scenario->workload_count, sizeof(*runs->checks));
@@ -97,16 +91,13 @@ static int run_check(
 	struct session *session, const struct sim_options *options, struct step_runs *runs, uint32_t number)
 {
 	char why[400] = "";
-	double part = 0;
 
 	if (!runs->checks)
 		return SIM_EXIT_OK;
-	if (options->exact_check)
-		value_real(options->exact_check, &part);
 	session_watch(session, options, "operation");
 	session->progress.of = "the check: ";
-	int rc = step_check_run(
-		&session->simulation, &runs->steps[number], part, &runs->checks[number], why, sizeof(why));
+	int rc = step_check_run(&session->simulation, &runs->steps[number], session->simulation.check_part,
+		&runs->checks[number], why, sizeof(why));
 	progress_end(&session->progress);
 	return rc ? session_refuse(session, "the check", rc, why) : SIM_EXIT_OK;
 }

@@ -52,7 +52,7 @@ class Place:
         self.data, self.seeds = data, seeds
 
     def simulate(self, scenario, *settings, flows=None, cc=None, seed=1, end="done"):
-        command = [self.verbena, "sim", scenario, "--json", "--no-progress"]
+        command = [self.verbena, "sim", scenario, "--json", "--no-progress", "--no-check"]
         command += ["--flows", flows] if flows else []
         command += ["--cc", cc] if cc else []
         command += [word for setting in (f"run.seed={seed}", *settings) for word in ("--set", setting)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""step_modes_test BUILD ROOT: steps of training by flows, beside packets and the formula."""
+"""modes_test BUILD ROOT: runs by flows and by formula, beside packets (run.mode)."""
 
 import json
 import pathlib
@@ -23,7 +23,7 @@ run: {seed: 1}
 EXPERTS = ["workload.experts=16", "workload.top-k=2", "workload.ffn=1024"]
 
 
-class Steps(SimCase):
+class Modes(SimCase):
     def step(self, scenario, mode, *settings):
         words = [word for setting in (f"run.mode={mode}", *settings) for word in ("--set", setting)]
         result = self.json(scenario, *words)
@@ -102,7 +102,38 @@ class Steps(SimCase):
             told = json.loads(started.communicate(timeout=60)[0])["steps"][0]
         self.assertEqual((told["error"], told["unchecked_because"]), (None, "it was interrupted"))
 
+    def test_flows__of_collectives_tell_their_error(self):
+        """Two collectives that cross one spine: 100 % of their bytes are a few seconds by packets, so the error is exact."""
+        both = self.scenario(NARROW[:NARROW.index("hosts:")].replace("a small step", "two collectives") + """
+transport: {cc: none, mtu: 4096}
+workload:
+  - {kind: allreduce, first: 0, endpoints: 8, bytes: 4MB}
+  - {kind: alltoall, first: 8, endpoints: 8, bytes: 8MB}
+run: {seed: 1}
+""")
+        packets = self.json(both)
+        self.assertEqual((packets["mode"], packets["error"]), ("packets", {"step": 0}))
+        flows = self.json(both, "--set", "run.mode=flows", is_checked=True)
+        self.assertAlmostEqual(flows["error"]["step"], flows["jct_ps"] / packets["jct_ps"] - 1, delta=1e-5)
+        self.assertLess(abs(flows["error"]["step"]), 0.02)
+        self.assertLess(abs(flows["error"]["worst_phase"]["error"]), 0.05)
+        self.assertEqual((flows["check"]["bytes_part"], flows["check"]["packet_hops"]), (1, packets["packet_hops"]))
+        part = self.json(both, "--set", "run.mode=flows", "--exact-check", "10%", is_checked=True)
+        self.assertAlmostEqual(part["check"]["packet_hops"] / packets["packet_hops"], 0.1, delta=0.01)
+        self.assertEqual(part["result_hash"], flows["result_hash"])
+        self.assertNotIn("error", self.json(both, "--set", "run.mode=flows"))
+        self.assertRegex(self.sim(both, "--set", "run.mode=flows", is_checked=True).stdout,
+                         r"\nerror   [+-][\d.]+% of the time, at most [+-][\d.]+% of a workload: workload\.\d\n")
+
+    def test_flows__of_lists_and_jobs_are_checked(self):
+        job = self.scenario("num_ranks 2\nrank 0 {\na: calc 1000\nb: send 1000000b to 1 tag 1\nb requires a\n}\n"
+                            "rank 1 {\na: recv 1000000b from 0 tag 1\n}\n", "two.goal")
+        told = self.json("--job", job, self.scenario(), "--set", "run.mode=flows", is_checked=True)
+        self.assertLess(abs(told["error"]["step"]), 0.005)
+        told = self.json(self.scenario(), "--set", "run.mode=flows", "--set", "network.switch.flow-control=pfc", is_checked=True)
+        self.assertIn("step", told["error"])
+
 
 if __name__ == "__main__":
-    Steps.build, Steps.root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    Modes.build, Modes.root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])
