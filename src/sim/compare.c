@@ -38,6 +38,9 @@ struct comparison {
 	char told[MAX_TOLD][WARNING_BYTES];
 	unsigned told_count;
 	enum { HEADING_NONE, HEADING_FLOWS, HEADING_STEPS } heading; /* the last that was put */
+	/* Of the run that was told last. */
+	const char *notes[SIMULATION_LABELS];
+	unsigned note_count;
 	struct told_step steps[MAX_RUNS];
 	unsigned step_count;
 };
@@ -129,10 +132,19 @@ static void put_heading(struct comparison *comparison, bool is_of_steps)
 			"p99", "slow50", "slow99", "drops", "pauses", "marks", "hops/s");
 }
 
-static void put_notes(const struct session *session)
+/* Under the first of several runs that have the same. */
+static void put_notes(struct comparison *comparison, const struct session *session)
 {
-	for (unsigned i = 0; i < session->simulation.label_count; i++)
-		printf("  NOTE: %s\n", session->simulation.labels[i]);
+	const struct simulation *simulation = &session->simulation;
+	bool is_same = comparison->note_count == simulation->label_count;
+
+	for (unsigned i = 0; i < simulation->label_count; i++) {
+		is_same &= i < comparison->note_count && comparison->notes[i] == simulation->labels[i];
+		comparison->notes[i] = simulation->labels[i];
+	}
+	comparison->note_count = simulation->label_count;
+	for (unsigned i = 0; !is_same && i < simulation->label_count; i++)
+		printf("  NOTE: %s\n", simulation->labels[i]);
 	fflush(stdout);
 }
 
@@ -155,7 +167,7 @@ static void put_line(struct comparison *comparison, const char *name, const stru
 	if (result->flows_failed)
 		printf("  %" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed, result->flows_done,
 			report_unit(&session->simulation));
-	put_notes(session);
+	put_notes(comparison, session);
 }
 
 static void put_settings(
@@ -223,7 +235,7 @@ static void put_steps(
 	}
 	if (!runs->count)
 		printf("%-34s %s\n", name, report_end_name(report_end(&session->simulation)));
-	put_notes(session);
+	put_notes(comparison, session);
 }
 
 /* Of each step, in the order of workloads. */

@@ -114,6 +114,12 @@ void report_network(FILE *out, const struct simulation *simulation)
 		switches, switches == 1 ? "" : "es");
 }
 
+void report_notes(FILE *out, const struct simulation *simulation)
+{
+	for (unsigned i = 0; i < simulation->label_count; i++)
+		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
+}
+
 void report_head(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -127,8 +133,7 @@ void report_head(FILE *out, const struct simulation *simulation)
 		scenario->mtu, simulation_control(simulation), *scenario->variant ? ", variant " : "",
 		scenario->variant, scenario->seed);
 	put_choices(out, simulation);
-	for (unsigned i = 0; i < simulation->label_count; i++)
-		fprintf(out, "NOTE: %s\n", simulation->labels[i]);
+	report_notes(out, simulation);
 }
 
 static void put_cycle(FILE *out, const struct simulation *simulation)

@@ -23,6 +23,8 @@ void report_csv(FILE *out, const struct simulation *simulation);
 enum fabric_end report_end(const struct simulation *simulation);
 const char *report_end_name(enum fabric_end end);
 const char *report_end_text(const struct simulation *simulation, enum fabric_end end);
+/* Remarks to read before the figures. */
+void report_notes(FILE *out, const struct simulation *simulation);
 /* Of packets beside a fast mode, if there was any. */
 void report_unseen(FILE *out, uint64_t drops, uint64_t resent, uint64_t pauses);
 /* What the run counts: "flow", "message" or "operation". */

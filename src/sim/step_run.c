@@ -151,6 +151,7 @@ static void put_head(const struct session *session)
 {
 	report_network(stdout, &session->simulation);
 	printf("; %" PRIu32 " ranks\n", simulation_ranks(&session->simulation));
+	report_notes(stdout, &session->simulation);
 }
 
 /* Each step before its check, which takes longer. */
