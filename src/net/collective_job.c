@@ -60,6 +60,7 @@ static void send(const struct collective_out *calls, const struct collective_sen
 					   .part = (uint16_t)of->part,
 					   .traffic_class = of->traffic_class,
 					   .tells_arrival = true,
+					   .is_piece = sent->is_piece,
 					   .is_copy = sent->is_copy,
 					   .is_of_sum = sent->is_of_sum });
 }

@@ -125,6 +125,7 @@ static void send_piece(const struct collective *of, struct collective_part *part
 		out->send(out, &(struct collective_sent){ .to = edge->to + i,
 				       .bytes = collective_piece(edge->bytes, piece),
 				       .tag = slot << SLOT_SHIFT | number << EDGE_SHIFT | edge->comes_by,
+				       .is_piece = true,
 				       .is_copy = edge->is_copy,
 				       .is_of_sum = edge->is_of_sum });
 	}

@@ -25,6 +25,7 @@ struct message {
 	uint16_t entropy; /* distinguishes messages between the same endpoints for ECMP, where connections do not */
 	uint8_t traffic_class;
 	bool tells_arrival; /* the destination is to hear of it */
+	bool is_piece;      /* in a host it waits for those before it on its connection; others share the ports */
 	/* In a host whose domain reduces: a copy leaves its sender with another message, a part of a sum arrives at its
 	 * receiver with others. So one port is enough, and src may be dst: the switch has the bytes in between. */
 	bool is_copy, is_of_sum;
