@@ -20,6 +20,7 @@ struct collective_part {
 /* The tag is for collective_part_arrived at its receiver; the flags: as in struct message. */
 struct collective_sent {
 	uint32_t to, tag;
+	uint32_t turn; /* of those to the same rank: one more with each */
 	uint64_t bytes;
 	bool is_piece, is_copy, is_of_sum;
 };
