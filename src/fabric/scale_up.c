@@ -82,7 +82,7 @@ void scale_up_close(struct fabric *fabric)
 static uint64_t connection_key(const struct transfer *transfer, const struct flow_state *flow)
 {
 	assert(transfer->from < 1u << 12 && transfer->to < 1u << 12);
-	assert(flow->channel < 1u << 21 && flow->traffic_class < 1u << 3);
+	assert(flow->channel <= MESSAGE_MOST_CHANNEL && flow->traffic_class < 1u << 3);
 	return (uint64_t)transfer->from << 52 | (uint64_t)transfer->to << 40 | (uint64_t)flow->channel << 19 |
 	       flow->traffic_class << 16 | flow->job;
 }

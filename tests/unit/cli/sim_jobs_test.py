@@ -166,6 +166,15 @@ class Jobs(SimCase):
             self.assertIn(says, self.sim("--dry-run", "--set", f"workload.algorithm={algorithm}", "--set", "workload.nccl.channels=2",
                                          self.root / "examples/dgx-16.yaml").stdout)
 
+    def test_collective__of_more_parts_than_connections_have_numbers_is_refused(self):
+        many = self.scenario("network: {topology: leaf-spine, endpoints: 2048, leaves: 16, spines: 2, host-rate: 100G, nic: {ports: 2}}\n"
+                             "hosts: {gpus: 4, nics: 1024, scale-up: 1T}\nworkload: [{kind: allreduce, bytes: 16MiB}]\n")
+        self.assertIn("s.yaml:3:13: workload.0: it is 2048 parts, one for each port of a host's NICs, with 1 QPs each: write fewer NICs",
+                      self.sim(many, status=2).stderr)
+        told = self.json(many, "--set", "workload.nccl.channels=64", "--set", "workload.nccl.qps=128", "--set", "workload.bytes=64kB")
+        self.assertEqual((told["end"], told["flows_failed"]), ("done", 0))
+        self.assertEqual(self.json(many, "--job", self.root / "tests/unit/net/traces/all_reduce")["end"], "done")   # in one part
+
     def test_estimate__of_the_cpu_time_of_messages_comes_true(self):
         """Of small ones, within hosts and between them, which keep their connections; on a machine that others use within a factor of 4."""
         if self.is_sanitized():
