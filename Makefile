@@ -108,6 +108,7 @@ validate-fabric: ## hold the simulator against published runs and laws, minutes 
 	$(DEPS) build
 	@scripts/build $(BUILD) product tests/unit/fabric/livelock_test
 	@$(if $(ARGS),:,python3 tests/validation/examples.py --build $(BUILD) --all)
+	@$(if $(ARGS),:,python3 tests/validation/flows_vs_packets.py --build $(BUILD))
 	@python3 tests/validation/golden.py --build $(BUILD) $(ARGS)
 
 validate-jobs: ## hold collectives and jobs against published figures (ARGS="--list", "--only 'simai/*'", "--simai DIRECTORY")

@@ -55,6 +55,7 @@ struct endpoint_kind {
 extern const struct endpoint_kind engine_ends; /* the engine */
 extern const struct endpoint_kind ideal_ends;  /* a source and sink without an engine */
 extern const struct endpoint_kind tcp_ends;
+extern const struct endpoint_kind flow_ends; /* config->by_flows */
 
 /* A packet, counted. Its size is filled in unless given (packets that are not RoCE), and so are the properties of
  * answers. NO_PACKET: no memory; the shard's is_out_of_memory is set. */

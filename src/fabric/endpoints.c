@@ -25,7 +25,7 @@ int endpoints_open(struct fabric *fabric)
 	}
 	if (fabric->holder)
 		return 0;
-	fabric->kind = kinds[fabric->config->endpoint];
+	fabric->kind = fabric->config->by_flows ? &flow_ends : kinds[fabric->config->endpoint];
 	return fabric->kind->open(fabric);
 }
 

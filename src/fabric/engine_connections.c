@@ -10,10 +10,7 @@
 #include "net/grow.h"
 
 enum {
-	KEPT_DEPTH = 64,  /* work requests that a connection that stays open takes at a time */
-	MOST_PLACES = 32, /* of a pair: bits of engine_end.used */
-	NO_PLACE = 255,
-	FEWEST_SOURCES = 64,
+	KEPT_DEPTH = 64,   /* work requests that a connection that stays open takes at a time */
 	NOBODYS_INDEX = 0, /* no QP has it */
 };
 
@@ -23,33 +20,12 @@ enum {
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
-/* Every lane has slot 1. */
-static uint32_t number_of(uint32_t index)
-{
-	return 1u << 16 | index;
-}
-
 static uint16_t next_listed_number(struct fabric *fabric, uint32_t endpoint)
 {
 	struct engine_end *end = &fabric->endpoints[endpoint].engine;
 	if (fabric->number_sources == 0)
 		return (uint16_t)vb_lane_next_number(end->lane);
 	return (uint16_t)(CONNECTIONS_FIRST_LISTED + end->next_number++);
-}
-
-/* A lane finds its QPs by the low bits of their numbers, in a table that doubles until no two share a place. So the low
- * bits of a responder are its source, and other numbers have one bit more, which these have not. */
-static uint32_t sources_of(const struct fabric_config *config, const struct network *network)
-{
-	uint32_t count = FEWEST_SOURCES;
-	while (count < network->endpoint_count)
-		count *= 2;
-	return config->job_count ? count : 0;
-}
-
-static uint32_t responder_at(const struct fabric *fabric, uint32_t src, uint32_t place)
-{
-	return CONNECTIONS_FIRST_RESPONDER + place * 2 * fabric->number_sources + src;
 }
 
 /* Whether it is a responder's number that has no place: of its source's own choice, so that those of others may be the
@@ -63,12 +39,11 @@ static bool is_without_place(const struct fabric *fabric, uint32_t index)
 static uint32_t next_free(
 	const struct fabric *fabric, const struct vb_lane *lane, uint32_t first, uint32_t range, uint16_t *next)
 {
-	const uint32_t all = fabric->number_sources;
 	for (uint32_t tries = 0; tries < range / 2; tries++) {
 		const uint32_t k = (*next)++ % (range / 2);
-		const uint32_t index = first + (k / all * 2 * all + all + k % all);
+		const uint32_t index = qp_index_of_turn(fabric->number_sources, first, k);
 		assert(index < first + range);
-		if (!vb_lane_has_qp(lane, number_of(index)))
+		if (!vb_lane_has_qp(lane, qp_number(index)))
 			return index;
 	}
 	return 0;
@@ -92,19 +67,6 @@ static void run_out_of_numbers(struct shard *shard, uint32_t endpoint)
 	shard->out_of_numbers = endpoint;
 }
 
-static uint32_t take_place(const struct fabric *fabric, uint32_t *used)
-{
-	const uint32_t room = CONNECTIONS_FIRST_RESPONDER / (2 * fabric->number_sources);
-	const uint32_t most = room < MOST_PLACES ? room : MOST_PLACES;
-	uint32_t place = 0;
-	while (place < most && *used >> place & 1)
-		place++;
-	if (place == most)
-		return NO_PLACE;
-	*used |= 1u << place;
-	return place;
-}
-
 static bool take_numbers(struct shard *shard, struct connection *its)
 {
 	const struct fabric *fabric = shard->fabric;
@@ -118,11 +80,11 @@ static bool take_numbers(struct shard *shard, struct connection *its)
 	if (!used)
 		return false;
 	its->requester_index = (uint16_t)requester;
-	its->place = (uint8_t)take_place(fabric, used);
-	its->responder_index = (uint16_t)(its->place != NO_PLACE ? responder_at(fabric, its->src, its->place)
-								 : requester - CONNECTIONS_FIRST_REQUESTER +
-									   CONNECTIONS_FIRST_RESPONDER);
-	assert(is_without_place(fabric, its->responder_index) == (its->place == NO_PLACE));
+	its->place = (uint8_t)qp_take_place(fabric->number_sources, used);
+	its->responder_index = (uint16_t)(its->place != CONNECTIONS_NO_PLACE
+						  ? qp_responder_index(fabric->number_sources, its->src, its->place)
+						  : qp_responder_without_place(requester));
+	assert(is_without_place(fabric, its->responder_index) == (its->place == CONNECTIONS_NO_PLACE));
 	return true;
 }
 
@@ -130,7 +92,7 @@ static void give_back_numbers(struct fabric *fabric, const struct connection *it
 {
 	struct number_map *map = &fabric->endpoints[its->src].engine.used;
 	uint32_t *used = number_map_find(map, its->dst);
-	if (its->place == NO_PLACE)
+	if (its->place == CONNECTIONS_NO_PLACE)
 		return;
 	assert(used);
 	*used &= ~(1u << its->place);
@@ -187,7 +149,7 @@ static int create_qp(const struct fabric *fabric, uint32_t endpoint, uint32_t in
 		.max_recv_wr = 1,
 		.max_send_sge = 1,
 		.max_recv_sge = 1,
-		.number = number_of(index),
+		.number = qp_number(index),
 		.user = user };
 	return vb_qp_create(its->engine.lane, &config, qp);
 }
@@ -214,7 +176,7 @@ static int open_requester(struct shard *shard, struct connection *its)
 		rc = vb_qp_set_congestion_control(its->requester, control);
 	return rc ? rc
 		  : connect_qp(fabric, its->src, its->dst, its->traffic_class, its->requester,
-			    number_of(its->responder_index));
+			    qp_number(its->responder_index));
 }
 
 /* A message whose arrival is to be told ends with an immediate, for which its destination has posted a receive request.
@@ -231,7 +193,7 @@ static int open_responder(struct shard *shard, struct connection *its)
 {
 	const struct fabric *fabric = shard->fabric;
 	struct engine_end *end = &fabric->endpoints[its->dst].engine;
-	const uint32_t index = its->place == NO_PLACE ? next_responder(fabric, end) : its->responder_index;
+	const uint32_t index = its->place == CONNECTIONS_NO_PLACE ? next_responder(fabric, end) : its->responder_index;
 	assert(!its->responder);
 	if (index == 0) {
 		run_out_of_numbers(shard, its->dst);
@@ -243,7 +205,7 @@ static int open_responder(struct shard *shard, struct connection *its)
 		rc = create_qp(fabric, its->dst, index, its, 1, &its->responder);
 	if (rc == 0)
 		rc = connect_qp(fabric, its->dst, its->src, its->traffic_class, its->responder,
-			number_of(its->requester_index));
+			qp_number(its->requester_index));
 	return rc || !its->tells_arrivals ? rc : connection_expect_arrival(shard, its);
 }
 
@@ -338,8 +300,7 @@ static struct connection *open_own(struct shard *shard, const struct flow_state 
 	return shard->is_out_of_memory ? NULL : its;
 }
 
-/* Of an endpoint: GPUs that share a NIC, jobs and traffic classes do not share connections. */
-static uint64_t key_of(const struct fabric *fabric, const struct flow_state *flow)
+uint64_t connection_key(const struct fabric *fabric, const struct flow_state *flow)
 {
 	const uint32_t gpu = hosts_gpu_in_host(&fabric->config->hosts, flow->from);
 	assert(flow->to < 1u << 24 && gpu < 1u << 10 && flow->channel <= MESSAGE_MOST_CHANNEL &&
@@ -356,14 +317,14 @@ struct connection *connection_of(struct shard *shard, struct flow_state *flow, u
 		return connection_at(fabric, fabric->listed_connections[flow->tag]);
 	if (flow->channel == 0 || pieces > KEPT_DEPTH)
 		return open_own(shard, flow, pieces);
-	uint32_t *number = number_map_find(kept, key_of(fabric, flow));
+	uint32_t *number = number_map_find(kept, connection_key(fabric, flow));
 	if (number)
 		return connection_at(fabric, *number);
 	struct connection *its = open_own(shard, flow, KEPT_DEPTH);
 	if (!its)
 		return NULL;
 	its->is_kept = its->tells_arrivals = true;
-	number = number_map_make(kept, key_of(fabric, flow));
+	number = number_map_make(kept, connection_key(fabric, flow));
 	shard->is_out_of_memory |= !number;
 	if (number)
 		*number = its->number;
@@ -383,7 +344,7 @@ uint32_t connection_qpn(struct shard *shard, uint32_t endpoint, uint32_t src, ui
 		shard->is_out_of_memory |= open_responder(shard, its) != 0;
 	if (its && its->responder)
 		return vb_qp_number(its->responder);
-	return is_of_source ? number_of(NOBODYS_INDEX) : qpn;
+	return is_of_source ? qp_number(NOBODYS_INDEX) : qpn;
 }
 
 /* ---- Opening and closing ----------------------------------------------------------------------------------------- */
@@ -416,7 +377,7 @@ int connections_open(struct fabric *fabric)
 		return -ENOMEM;
 	pool_open(&fabric->connections, sizeof(struct connection));
 	pool_open(&fabric->timers, sizeof(struct vb_timer));
-	fabric->number_sources = sources_of(fabric->config, fabric->network);
+	fabric->number_sources = fabric->config->job_count ? qp_sources(fabric->network->endpoint_count) : 0;
 	assert(fabric->number_sources <= CONNECTIONS_MOST_ENDPOINTS);
 	for (uint32_t i = 0; i < list->count; i++) {
 		if (list->flows[i].bytes > (uint64_t)VB_MAX_QP_WR * ENGINE_PIECE_BYTES)
@@ -488,7 +449,8 @@ static bool stays_open(const struct fabric *fabric, const struct connection *its
 void connection_retire_after(struct fabric *fabric, uint32_t number)
 {
 	struct connection *its = connection_at(fabric, flow_at(fabric, number)->connection);
-	if (its->is_listed || its->place == NO_PLACE || stays_open(fabric, its) || !vb_qp_is_quiet(its->requester))
+	if (its->is_listed || its->place == CONNECTIONS_NO_PLACE || stays_open(fabric, its) ||
+		!vb_qp_is_quiet(its->requester))
 		return;
 	destroy_both(its);
 	expect_no_more(fabric, its);

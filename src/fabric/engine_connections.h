@@ -14,16 +14,8 @@
 #ifndef FABRIC_ENGINE_CONNECTIONS_H
 #define FABRIC_ENGINE_CONNECTIONS_H
 
+#include "fabric/qp_numbers.h"
 #include "fabric/state.h"
-
-/* Parts of an endpoint's numbers, where there are jobs beside the list. */
-enum {
-	CONNECTIONS_FIRST_LISTED = 2,
-	CONNECTIONS_FIRST_REQUESTER = 1 << 14,
-	CONNECTIONS_FIRST_RESPONDER = 1 << 15,
-	CONNECTIONS_OF_LIST = CONNECTIONS_FIRST_REQUESTER - CONNECTIONS_FIRST_LISTED,
-	CONNECTIONS_MOST_ENDPOINTS = 1 << 14,
-};
 
 struct connection {
 	uint32_t next; /* pool.h */
@@ -66,6 +58,9 @@ static inline bool engine_is_behind_sockets(const struct fabric *fabric)
 int connections_open(struct fabric *fabric);           /* -ENOMEM, -EINVAL: a flow of more than 32 TiB */
 void connections_close(struct fabric *fabric);         /* before the lanes */
 void connections_forget_timers(struct fabric *fabric); /* after these */
+/* By which a source finds the connection that stays open: GPUs that share a NIC, jobs and traffic classes do not share
+ * connections. */
+uint64_t connection_key(const struct fabric *fabric, const struct flow_state *flow);
 /* The connection for a message that begins, with a requester; NULL: the shard's run must end, and it says why. */
 struct connection *connection_of(struct shard *shard, struct flow_state *flow, uint32_t pieces);
 /* Another shard has made a connection to this endpoint. */

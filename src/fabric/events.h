@@ -28,6 +28,8 @@ enum event_kind {
 	EVENT_CALL,     /* the holder of the endpoints asked for it */
 	EVENT_WAKE,     /* an endpoint's process runs */
 	EVENT_SCALE_UP, /* a transfer of a host's scale-up domain is over */
+	EVENT_STAGE,    /* a message that is no packets gets on; its turn is the stage: flow_ends.h */
+	EVENT_FLUIDS,   /* rates of such messages change */
 };
 
 /* Orders events of one kind at one moment: first by `turn`, a hash that changes every time, so that of two that always
@@ -43,6 +45,11 @@ static inline enum event_kind event_kind(const struct event *event)
 static inline uint32_t event_number(const struct event *event)
 {
 	return (uint32_t)event->key;
+}
+
+static inline uint32_t event_turn(const struct event *event)
+{
+	return event->key >> 32 & 0xFFFFFFF;
 }
 
 struct event_node {

@@ -62,8 +62,7 @@ struct fabric_tcp {
 	uint32_t cpu_batch;
 };
 
-/* Of a packet beside its payload, on Ethernet; a message's first packet has a RETH more. */
-#define FABRIC_ROCE_OVERHEAD    82u /* preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, gap 12 */
+/* Of a packet beside its payload, on Ethernet: of RoCE FRAMING_ROCE_OVERHEAD (net/unloaded.h). */
 #define FABRIC_TCP_OVERHEAD     90u /* preamble 8, Ethernet 14, IPv4 20, TCP 20 and time stamps 12, FCS 4, gap 12 */
 #define FABRIC_TCP_MAX_MTU      9000u
 #define FABRIC_TCP_BLOCKS       3u
@@ -79,6 +78,10 @@ struct fabric_config {
 	uint32_t threads; /* 0: 1 */
 	/* The transport. */
 	enum fabric_endpoint endpoint;
+	/* Messages are no packets, but flow over their paths and share links max-min fairly (fluids.h): without queues,
+	 * drops, marks, pauses, classes, windows and congestion control. Not for TCP, faults and captures. One thread.
+	 */
+	bool by_flows;
 	struct fabric_tcp tcp;
 	struct vb_cc_config cc;               /* TCP uses only its first and largest window; 0: 10 segments, no bound */
 	uint32_t mtu;                         /* payload of a packet, bytes */

@@ -1,6 +1,5 @@
-/* The path of a message, after the run. Where hashes decide, it is what they decided. */
-#include "base/invariant.h"
-#include "fabric/state.h"
+/* The path of a message. Where hashes decide, it is what they decide in a run. */
+#include "fabric/path.h"
 
 /* Links that go down let hashes choose anew. */
 static bool has_outages(const struct network *network)
@@ -18,22 +17,34 @@ static bool is_hashed(const struct network *network, uint32_t at_switch)
 	return profile->routing == ROUTING_ECMP && profile->hash != HASH_NS3;
 }
 
+struct route_choice path_ways(const struct fabric_config *config, const struct routes *routes, uint32_t at_switch,
+	uint32_t src, uint32_t dst, uint16_t port)
+{
+	struct route_choice choice = routes_towards(routes, at_switch, dst);
+	if (choice.count > 1 && is_hashed(config->network, at_switch)) {
+		const uint64_t seed = fabric_switch_seed(config->seed, at_switch);
+		choice.links += ecmp_choice(seed, src, dst, port, choice.count);
+		choice.count = 1;
+	}
+	return choice;
+}
+
 uint32_t fabric_path(const struct fabric_config *config, const struct routes *routes,
 	const struct fabric_message *message, uint32_t links[FABRIC_PATH])
 {
 	const struct network *network = config->network;
-	const uint32_t src = message->from, dst = message->to;
-	uint32_t count = 0, link = network->endpoints[src].link;
+	const bool may_change = has_outages(network);
+	uint32_t count = 0, link = network->endpoints[message->from].link;
 	while (count < FABRIC_PATH) {
 		links[count++] = link;
 		if (!network_is_switch(network->links[link].to))
 			return count;
 		const uint32_t at = network_index(network->links[link].to);
-		const struct route_choice choice = routes_towards(routes, at, dst);
-		if (choice.count == 0 || (choice.count > 1 && (!is_hashed(network, at) || has_outages(network))))
+		const struct route_choice ways =
+			path_ways(config, routes, at, message->from, message->to, message->port);
+		if (ways.count != 1 || (may_change && routes_towards(routes, at, message->to).count > 1))
 			return 0;
-		const uint64_t seed = fabric_switch_seed(config->seed, at);
-		link = choice.links[choice.count > 1 ? ecmp_choice(seed, src, dst, message->port, choice.count) : 0];
+		link = ways.links[0];
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/grow.h"
+#include "net/unloaded.h"
 #include "fabric/state.h"
 
 enum { MOST_HOPS = 64 };
@@ -47,7 +48,7 @@ vb_time way_time(const struct network *network, const struct routes *routes, uin
 /* As engines send on Ethernet, without the RETH of a message's first packet. */
 static uint32_t overhead_of(uint32_t given)
 {
-	return given ? given : FABRIC_ROCE_OVERHEAD;
+	return given ? given : FRAMING_ROCE_OVERHEAD;
 }
 
 /* How many packets one waits for, at most, before all are acknowledged together. */

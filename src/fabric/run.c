@@ -27,6 +27,11 @@ enum { MOST_JOBS = UINT16_MAX };
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
+static bool has_engines(const struct fabric_config *config)
+{
+	return config->endpoint == FABRIC_ENGINE && !config->by_flows;
+}
+
 /* Each flow is a connection, of which an adapter has a limited number; fewer where jobs have a part of the numbers
  * (engine_connections.h). */
 static int check_connections(const struct fabric_config *config, char *why, unsigned why_size)
@@ -37,7 +42,7 @@ static int check_connections(const struct fabric_config *config, char *why, unsi
 		why_not(why, why_size, "there is not enough memory");
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < config->flows->count && of == NETWORK_NONE && config->endpoint == FABRIC_ENGINE; i++) {
+	for (uint32_t i = 0; i < config->flows->count && of == NETWORK_NONE && has_engines(config); i++) {
 		const struct flow *flow = &config->flows->flows[i];
 		if (++counts[flow->src] > most)
 			of = flow->src;
@@ -66,8 +71,43 @@ static int check_jobs(const struct fabric_config *config, char *why, unsigned wh
 				config->jobs[i]->ranks, ranks);
 	if (config->job_count > MOST_JOBS)
 		return why_not(why, why_size, "more than %u jobs", MOST_JOBS);
-	if (config->job_count && endpoints > CONNECTIONS_MOST_ENDPOINTS && config->endpoint == FABRIC_ENGINE)
+	if (config->job_count && endpoints > CONNECTIONS_MOST_ENDPOINTS && has_engines(config))
 		return why_not(why, why_size, "a job on more than %u endpoints", CONNECTIONS_MOST_ENDPOINTS);
+	return 0;
+}
+
+static int check_transport(const struct fabric_config *config, char *why, unsigned why_size)
+{
+	if (config->endpoint == FABRIC_TCP && (config->cc.algorithm != &vb_cc_none || config->captured_count))
+		return why_not(why, why_size,
+			"TCP endpoints have a congestion control of their own (transport.tcp), and no packets of "
+			"RoCE to be captured");
+	if (config->endpoint == FABRIC_IDEAL &&
+		(config->cc.algorithm != &vb_cc_none || config->probe_after || config->captured_count))
+		return why_not(why, why_size,
+			"ideal endpoints have no congestion control, no probes, and no packets of RoCE to "
+			"be captured");
+	if (config->endpoint != FABRIC_ENGINE && config->receive_buffer)
+		return why_not(why, why_size, "only engines can be as they are behind sockets (transport.behind)");
+	if (config->restarts_messages && config->endpoint != FABRIC_ENGINE)
+		return why_not(why, why_size, "go-back-0 (transport.recovery) is for engines alone");
+	return 0;
+}
+
+/* Settings that packets alone can have. */
+static int check_flows(const struct fabric_config *config, char *why, unsigned why_size)
+{
+	const struct network *network = config->network;
+	if (config->endpoint == FABRIC_TCP || config->receive_buffer)
+		return why_not(why, why_size, "messages as flows have neither TCP nor sockets at their ends");
+	if (config->captured_count)
+		return why_not(why, why_size, "messages as flows have no packets to be captured");
+	for (uint32_t i = 0; i < network->link_count; i++)
+		if (network->links[i].fault != NETWORK_NONE)
+			return why_not(why, why_size, "link %u: messages as flows have no faults on links", i);
+	for (uint32_t i = 0; i < network->profile_count; i++)
+		if (network->profiles[i].routing == ROUTING_ECMP && network->profiles[i].hash == HASH_NS3)
+			return why_not(why, why_size, "messages as flows are not hashed as in ns-3");
 	return 0;
 }
 
@@ -88,20 +128,9 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 			to->flow_control == FLOW_CREDITS)
 			return why_not(why, why_size, "link %u: doubles packets, of which only one has credits", i);
 	}
-	if (config->endpoint == FABRIC_TCP && (config->cc.algorithm != &vb_cc_none || config->captured_count))
-		return why_not(why, why_size,
-			"TCP endpoints have a congestion control of their own (transport.tcp), and no packets of "
-			"RoCE to be captured");
-	if (config->endpoint == FABRIC_IDEAL &&
-		(config->cc.algorithm != &vb_cc_none || config->probe_after || config->captured_count))
-		return why_not(why, why_size,
-			"ideal endpoints have no congestion control, no probes, and no packets of RoCE to "
-			"be captured");
-	if (config->endpoint != FABRIC_ENGINE && config->receive_buffer)
-		return why_not(why, why_size, "only engines can be as they are behind sockets (transport.behind)");
-	if (config->restarts_messages && config->endpoint != FABRIC_ENGINE)
-		return why_not(why, why_size, "go-back-0 (transport.recovery) is for engines alone");
-	int rc = buffer_check(config, why, why_size);
+	int rc = config->by_flows ? check_flows(config, why, why_size) : check_transport(config, why, why_size);
+	if (rc == 0)
+		rc = buffer_check(config, why, why_size);
 	if (rc == 0)
 		rc = flow_list_check(config->flows, network->endpoint_count, why, why_size);
 	if (rc == 0)

@@ -17,7 +17,7 @@ static uint32_t pods_of(const struct network *network)
 uint32_t shards_count(const struct fabric_config *config)
 {
 	uint32_t most = config->network->switch_count, wanted = config->threads ? config->threads : 1;
-	if (config->captured_count)
+	if (config->captured_count || config->by_flows)
 		return 1;
 	for (uint32_t i = 0; wanted > 1 && i < config->network->link_count; i++)
 		if (config->network->links[i].delay == 0)

@@ -255,6 +255,7 @@ struct fabric {
 	struct domain *domains;           /* scale_up.h, by host; NULL: there are none */
 	const struct endpoint_kind *kind; /* of all endpoints; NULL: they are a holder's */
 	struct tcp *tcp;                  /* for endpoints of this kind */
+	struct flow_level *flow_level;    /* of messages that are no packets: flow_ends.c */
 	struct pool connections;          /* of engines */
 	struct pool timers;               /* of engines: of connections that were closed */
 	uint16_t *listed_numbers;         /* of engines: by flow of the list, those of its two QPs */

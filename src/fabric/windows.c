@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "base/invariant.h"
+#include "fabric/flow_ends.h"
 #include "fabric/operations.h"
 #include "fabric/pfc.h"
 #include "fabric/windows.h"
@@ -58,6 +59,12 @@ static void happen(struct shard *shard, const struct event *event)
 		break;
 	case EVENT_SCALE_UP:
 		scale_up_on_event(shard, number);
+		break;
+	case EVENT_STAGE:
+		flow_ends_on_stage(shard, number, event_turn(event));
+		break;
+	case EVENT_FLUIDS:
+		flow_ends_on_fluids(shard);
 		break;
 	case EVENT_RENEWAL:
 		pfc_on_renewal(shard, number);

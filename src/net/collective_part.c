@@ -96,7 +96,7 @@ static uint32_t ahead_of(const struct collective *of, uint32_t place, uint32_t t
 	return of->gpus > 1 && place / of->gpus == to / of->gpus ? PIECES_AHEAD_IN_HOST : PIECES_AHEAD;
 }
 
-/* What the edge that is last has sent. */
+/* Pieces that the edge that is last has sent. */
 static uint32_t least_sent(const struct collective_part *part, uint32_t edges)
 {
 	uint32_t least = UINT32_MAX;

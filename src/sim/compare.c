@@ -9,6 +9,8 @@
 #include "sim/job.h"
 #include "sim/report.h"
 #include "sim/session.h"
+#include "sim/step_report.h"
+#include "sim/step_run.h"
 
 enum { MAX_AXES = 8, MAX_RUNS = 1000, MAX_NAME = 160, MAX_TOLD = 64 };
 
@@ -16,6 +18,13 @@ struct axis {
 	char text[2000]; /* key, then values; each ends with a zero */
 	const char *key, *values[100];
 	unsigned count;
+};
+
+/* A step that was told. */
+struct told_step {
+	char run[MAX_NAME];
+	uint32_t workload;
+	vb_time time;
 };
 
 struct comparison {
@@ -28,6 +37,9 @@ struct comparison {
 	/* Each warning is printed once. */
 	char told[MAX_TOLD][WARNING_BYTES];
 	unsigned told_count;
+	enum { HEADING_NONE, HEADING_FLOWS, HEADING_STEPS } heading; /* the last that was put */
+	struct told_step steps[MAX_RUNS];
+	unsigned step_count;
 };
 
 static int refuse(const char *argument, const char *what)
@@ -103,16 +115,32 @@ static void name_run(
 			last_part(settings[i].key, '.'), settings[i].value);
 }
 
-static void put_heading(void)
+static void put_heading(struct comparison *comparison, bool is_of_steps)
 {
-	printf("%-34s %-9s %10s %10s %10s %10s %7s %7s %8s %8s %8s %8s\n", "", "end", "jct", "fct p50", "p95", "p99",
-		"slow50", "slow99", "drops", "pauses", "marks", "hops/s");
+	const int wanted = is_of_steps ? HEADING_STEPS : HEADING_FLOWS;
+
+	if ((int)comparison->heading == wanted)
+		return;
+	comparison->heading = is_of_steps ? HEADING_STEPS : HEADING_FLOWS;
+	if (is_of_steps)
+		step_report_heading(stdout);
+	else
+		printf("%-34s %-9s %10s %10s %10s %10s %7s %7s %8s %8s %8s %8s\n", "", "end", "jct", "fct p50", "p95",
+			"p99", "slow50", "slow99", "drops", "pauses", "marks", "hops/s");
 }
 
-static void put_line(const char *name, const struct session *session)
+static void put_notes(const struct session *session)
+{
+	for (unsigned i = 0; i < session->simulation.label_count; i++)
+		printf("  NOTE: %s\n", session->simulation.labels[i]);
+	fflush(stdout);
+}
+
+static void put_line(struct comparison *comparison, const char *name, const struct session *session)
 {
 	const struct fabric_result *result = &session->simulation.result;
 	const struct summary_flows *all = &session->summary.all;
+	put_heading(comparison, false);
 	char jct[32], p50[32], p95[32], p99[32], rate[32];
 
 	printf("%-34s %-9s %10s %10s %10s %10s %7.2f %7.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8s%s\n", name,
@@ -127,13 +155,11 @@ static void put_line(const char *name, const struct session *session)
 	if (result->flows_failed)
 		printf("  %" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed, result->flows_done,
 			report_unit(&session->simulation));
-	for (unsigned i = 0; i < session->simulation.label_count; i++)
-		printf("  NOTE: %s\n", session->simulation.labels[i]);
-	fflush(stdout);
+	put_notes(session);
 }
 
-static void put_object(const struct comparison *comparison, const char *name, const char *file,
-	const struct sim_setting *settings, const struct session *session)
+static void put_settings(
+	const struct comparison *comparison, const char *name, const char *file, const struct sim_setting *settings)
 {
 	printf("%s{\"run\": ", comparison->done ? ",\n  " : "  ");
 	vb_json_string(stdout, name);
@@ -147,9 +173,115 @@ static void put_object(const struct comparison *comparison, const char *name, co
 		vb_json_string(stdout, settings[i].value);
 	}
 	printf("}, \"result\": ");
+}
+
+static void put_object(const struct comparison *comparison, const char *name, const char *file,
+	const struct sim_setting *settings, const struct session *session)
+{
+	put_settings(comparison, name, file, settings);
 	report_json(stdout, &session->simulation, &session->summary, NULL, "  ", false);
 	printf("}");
 }
+
+/* ---- Steps of training ------------------------------------------------------------------------------------------- */
+
+/* An earlier run whose step took as long, but for a two-thousandth; NULL. */
+static const char *same_step(const struct comparison *comparison, const struct step *step)
+{
+	for (unsigned i = comparison->step_count; i-- > 0;) {
+		const struct told_step *told = &comparison->steps[i];
+		const vb_time differs = told->time - step->times.step;
+		if (told->workload == step->workload && llabs(differs) <= step->times.step / 2000)
+			return told->run;
+	}
+	return NULL;
+}
+
+static void remember_steps(struct comparison *comparison, const char *name, const struct step_runs *runs)
+{
+	for (uint32_t i = 0; i < runs->count && comparison->step_count < MAX_RUNS; i++) {
+		struct told_step *told = &comparison->steps[comparison->step_count++];
+		snprintf(told->run, sizeof(told->run), "%s", name);
+		told->workload = i;
+		told->time = runs->steps[i].times.step;
+	}
+}
+
+static void put_steps(
+	struct comparison *comparison, const char *name, const struct session *session, const struct step_runs *runs)
+{
+	const bool is_by_formula = session->scenario->mode == MODE_FORMULA;
+	char why[200];
+
+	put_heading(comparison, true);
+	for (uint32_t i = 0; i < runs->count; i++) {
+		const char *same = same_step(comparison, &runs->steps[i]);
+		step_report_line(stdout, i ? "" : name, &runs->steps[i]);
+		if (same)
+			printf("  as %s: %s\n", same,
+				step_report_why_same(&runs->steps[i], is_by_formula, why, sizeof(why)));
+	}
+	if (!runs->count)
+		printf("%-34s %s\n", name, report_end_name(report_end(&session->simulation)));
+	put_notes(session);
+}
+
+/* Of each step, in the order of workloads. */
+static void put_same_steps(
+	const struct comparison *comparison, const struct session *session, const struct step_runs *runs)
+{
+	const bool is_by_formula = session->scenario->mode == MODE_FORMULA;
+	char why[200];
+
+	printf(", \"same_steps\": [");
+	for (uint32_t i = 0; i < runs->count; i++) {
+		const char *same = same_step(comparison, &runs->steps[i]);
+		printf("%s", i ? ", " : "");
+		if (!same) {
+			printf("null");
+			continue;
+		}
+		printf("{\"as\": ");
+		vb_json_string(stdout, same);
+		printf(", \"because\": ");
+		vb_json_string(stdout, step_report_why_same(&runs->steps[i], is_by_formula, why, sizeof(why)));
+		printf("}");
+	}
+	printf("]");
+}
+
+static void put_step_object(const struct comparison *comparison, const char *name, const char *file,
+	const struct sim_setting *settings, const struct session *session, const struct step_runs *runs)
+{
+	put_settings(comparison, name, file, settings);
+	if (session->scenario->mode == MODE_FORMULA)
+		step_runs_json(stdout, session, runs);
+	else
+		report_json(stdout, &session->simulation, &session->summary, NULL, "  ", false);
+	put_same_steps(comparison, session, runs);
+	printf("}");
+}
+
+static int run_steps_and_put(struct comparison *comparison, const char *name, const char *file,
+	const struct sim_setting *settings, struct session *session)
+{
+	struct step_runs runs;
+	int status = step_runs_make(session, comparison->options, file, &runs);
+
+	if (!status) {
+		if (comparison->options->is_json)
+			put_step_object(comparison, name, file, settings, session, &runs);
+		else
+			put_steps(comparison, name, session, &runs);
+		remember_steps(comparison, name, &runs);
+		comparison->done++;
+		status = session->scenario->mode == MODE_FORMULA ? SIM_EXIT_OK : session_status(session);
+	}
+	step_runs_close(&runs);
+	return status;
+}
+
+/* ---- All --------------------------------------------------------------------------------------------------------- */
 
 static bool is_told(const struct comparison *comparison, const char *text)
 {
@@ -169,16 +301,22 @@ static void put_warnings(struct comparison *comparison, const char *name, const 
 	}
 }
 
-static void put_plan(const char *name, const struct session *session)
+static int put_plan(const char *name, const char *file, struct session *session)
 {
 	char text[300];
 
-	printf("%-34s %s\n", name, estimate_text(&session->simulation.estimate, text, sizeof(text)));
+	printf("%-34s ", name);
+	if (session->simulation.step_count)
+		return step_tell_cost(session, file);
+	printf("%s\n", estimate_text(&session->simulation.estimate, text, sizeof(text)));
+	return SIM_EXIT_OK;
 }
 
 static int run_and_put(struct comparison *comparison, const char *name, const char *file,
 	const struct sim_setting *settings, struct session *session)
 {
+	if (session->simulation.step_count)
+		return run_steps_and_put(comparison, name, file, settings, session);
 	const int status = session_run(session, comparison->options);
 
 	if (status)
@@ -186,7 +324,7 @@ static int run_and_put(struct comparison *comparison, const char *name, const ch
 	if (comparison->options->is_json)
 		put_object(comparison, name, file, settings, session);
 	else
-		put_line(name, session);
+		put_line(comparison, name, session);
 	comparison->done++;
 	return session_status(session);
 }
@@ -201,7 +339,7 @@ static void run(struct comparison *comparison, const char *file, const struct si
 	if (!status) {
 		put_warnings(comparison, name, &session.simulation.warnings);
 		if (comparison->options->is_dry)
-			put_plan(name, &session);
+			status = put_plan(name, file, &session);
 		else
 			status = run_and_put(comparison, name, file, settings, &session);
 	}
@@ -244,8 +382,6 @@ int compare_run(const struct sim_options *options)
 	if (!status) {
 		if (options->is_json)
 			printf("[\n");
-		else if (!options->is_dry)
-			put_heading();
 		run_all(comparison);
 		if (options->is_json)
 			printf("\n]\n");

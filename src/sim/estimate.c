@@ -10,6 +10,7 @@
 #include "cc/cc.h"
 #include "sim/simulation.h"
 #include "sim/traffic.h"
+#include "steps/step_graph.h"
 
 /* From max_rss_bytes of runs with one byte a flow, by differences. In bytes: */
 #define PROCESS_BYTES    2.8e6
@@ -24,6 +25,7 @@
 #define CONNECTION_BYTES 3800.0       /* both ends of an engine's connection, while it is open */
 #define CLOSING          (50 * VB_US) /* for which a connection is open beyond its packets: closing.h, engine_connections.c */
 #define TELEMETRY_BYTES  1550.0       /* more if congestion control uses telemetry of switches */
+#define FLUID_BYTES      700.0        /* of a message that is open, as a flow */
 #define TCP_BYTES        480.0        /* of a flow that is open, both ends */
 #define WAITING_BYTES    33.0         /* a packet, of all that may wait at once: some never do */
 #define WINDOW_BYTES     1e6          /* under way, for a flow with congestion control */
@@ -35,6 +37,7 @@
 #define CONNECTION_NS 4000.0 /* opened and closed */
 #define FLOW_NS       300.0
 #define MESSAGE_NS    600.0 /* of a job, told step by step */
+#define FLUID_NS      400.0 /* more for a message as a flow, if it shares no link */
 
 enum {
 	SAMPLED_FLOWS = 32,
@@ -182,6 +185,11 @@ static uint64_t open_at_once_of(const struct collective *of)
 	return peers * ranks * (of->qps ? of->qps : 1);
 }
 
+static double graph_bytes(const struct simulation *simulation)
+{
+	return simulation->has_graph ? (double)STEP_OPERATION_BYTES * simulation->job_file.graph.count : 0;
+}
+
 void estimate_memory(const struct simulation *simulation, uint64_t flows, struct estimate *estimate)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -189,7 +197,9 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 	double connection = scenario->endpoint == FABRIC_TCP ? TCP_BYTES : IDEAL_BYTES, endpoint = ENDPOINT_BYTES;
 	double flow = FLOW_BYTES;
 
-	if (scenario->endpoint == FABRIC_ENGINE) {
+	if (scenario->mode == MODE_FLOWS) {
+		connection = FLUID_BYTES;
+	} else if (scenario->endpoint == FABRIC_ENGINE) {
 		connection = CONNECTION_BYTES;
 		flow += LEFT_BYTES;
 		endpoint += ENGINE_BYTES;
@@ -205,7 +215,8 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 		open += (double)open_at_once_of(&simulation->collectives[i].of);
 	if (simulation->has_graph)
 		open += OPEN_OF_A_RANK * simulation->job_file.graph.ranks;
-	estimate->flow_bytes = (uint64_t)(flow * (double)flows + connection * (open_at_once(simulation, flows) + open));
+	estimate->flow_bytes = (uint64_t)(flow * (double)flows + connection * (open_at_once(simulation, flows) + open) +
+					  graph_bytes(simulation));
 }
 
 /* ---- Packets ----------------------------------------------------------------------------------------------------- */
@@ -339,8 +350,23 @@ static double connections_of(const struct simulation *simulation)
 	return connections;
 }
 
+/* No packets: how often messages change each other's rates is not known. */
+static void estimate_flows(const struct simulation *simulation, struct estimate *estimate)
+{
+	const struct traffic traffic = traffic_of(simulation);
+
+	estimate_memory(simulation, simulation->flows.count, estimate);
+	estimate->payload_bytes = traffic.bytes;
+	estimate->cpu_s =
+		1e-9 * (traffic.messages * (MESSAGE_NS + FLUID_NS) + ROUTE_NS * route_count(&simulation->network));
+}
+
 void estimate_run(const struct simulation *simulation, struct estimate *estimate)
 {
+	if (simulation->config.by_flows) {
+		estimate_flows(simulation, estimate);
+		return;
+	}
 	const struct fabric_config *config = &simulation->config;
 	const struct traffic traffic = traffic_of(simulation);
 	double packets = traffic.packets, acks = traffic.acks, flows = traffic.messages;
@@ -348,14 +374,15 @@ void estimate_run(const struct simulation *simulation, struct estimate *estimate
 	estimate_memory(simulation, simulation->flows.count, estimate);
 	estimate->payload_bytes = traffic.bytes;
 	double sent = least(packets, packets_by_limit(simulation)),
-	       waiting = least(sent, buffer_bytes(&simulation->network) / config->mtu);
+	       waiting = least(least(sent, traffic.at_once), buffer_bytes(&simulation->network) / config->mtu);
 	if (config->endpoint == FABRIC_TCP ||
 		(config->endpoint == FABRIC_ENGINE && config->cc.algorithm != &vb_cc_none))
 		waiting = least(waiting, flows * WINDOW_BYTES / config->mtu);
 	estimate->waiting_bytes = (uint64_t)(WAITING_BYTES * waiting);
 	estimate->packet_hops = sent * (1 + acks / (packets > 0 ? packets : 1)) * mean_links(simulation);
 
-	double bytes = (double)(estimate->network_bytes + estimate->flow_bytes + estimate->waiting_bytes);
+	double likely = WAITING_BYTES * least(waiting, traffic.meeting);
+	double bytes = (double)(estimate->network_bytes + estimate->flow_bytes) - graph_bytes(simulation) + likely;
 	double hop_ns = (has_ports(&simulation->network) ? PORT_HOP_NS : HOP_NS) * cache_factor(bytes);
 	double listed = simulation->flows.count;
 	double opened = config->endpoint == FABRIC_ENGINE ? connections_of(simulation) : 0;
@@ -456,14 +483,15 @@ static const char *duration_text(double seconds, char *text, size_t size)
 
 const char *estimate_text(const struct estimate *estimate, char *text, size_t size)
 {
-	char hops[32], payload[32], bytes[32], more[64] = "", duration[32];
+	char hops[64], payload[32], bytes[32], more[64] = "", duration[32];
 	uint64_t needed = estimate->network_bytes + estimate->flow_bytes;
 
 	if (estimate->waiting_bytes > needed)
 		snprintf(more, sizeof(more), ", and up to %s for packets that wait",
 			value_bytes_text(estimate->waiting_bytes, bytes, sizeof(bytes)));
-	snprintf(text, size, "about %s packet-hops for %s of payload: %s of CPU time, %s of memory%s",
-		value_count_text(estimate->packet_hops, hops, sizeof(hops)),
+	value_count_text(estimate->packet_hops, hops, sizeof(hops));
+	snprintf(text, size, "about %s%s of payload: %s of CPU time, %s of memory%s",
+		estimate->packet_hops > 0 ? strcat(hops, " packet-hops for ") : "",
 		value_bytes_text(estimate->payload_bytes < 1.8e19 ? (uint64_t)estimate->payload_bytes : UINT64_MAX,
 			payload, sizeof(payload)),
 		duration_text(estimate->cpu_s, duration, sizeof(duration)),

@@ -482,8 +482,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1",
 	  .help = "decides everything that is random" },
 	{ "run.mode", VALUE_WORD, FIELD(mode), .words = "packets|flows|formula", .preset = "packets",
-	  .help = "steps: by flows collectives and messages share links max-min fairly; by formula each takes its time "
-	  "without contention" },
+	  .help = "packet by packet; messages as flows that share links max-min fairly, much sooner; or, for steps, each "
+	  "collective and message takes its time without contention" },
 	{ "run.threads", VALUE_COUNT, FIELD(threads), BOUNDS(1, 256), .preset = "1",
 	  .help = "the result is the same with any number" },
 	{ "run.limit", VALUE_TIME, FIELD(limit), BOUNDS(0, 4e18), .preset = "0",
@@ -492,7 +492,7 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "the run ends if nothing arrives for so long while flows are open, and for as long as the "
 	  "slowest flow may need to send again; 0: 1 s, for tcp 240 s, and at least as long as all retries take" },
 
-	{ "run.mean-queues", VALUE_FLAG, FIELD(tells_queues), .preset = "no",
+	{ "run.mean-queues", VALUE_FLAG, FIELD(tells_queues), .preset = "no", .of = "run.mode=packets",
 	  .help = "also report the mean queue of the busiest links, with the unsent part of a packet on the wire" },
 
 	{ "capture.links", VALUE_TEXT, FIELD(captured),

@@ -289,11 +289,11 @@ static void put_links(FILE *out, const struct simulation *simulation, const stru
 	for (uint32_t i = 0; i < summary->link_count; i++) {
 		uint32_t link = summary->links[i];
 		const struct fabric_link_counts *counts = &simulation->result.links[link];
-		fprintf(out, "  %-22s %5.1f%%  %10s, peak queue %s",
-			link_text(&simulation->network, link, name, sizeof(name)), 100 * link_load(simulation, link),
-			value_bytes_text(counts->bytes, bytes, sizeof(bytes)),
-			value_bytes_text(counts->most_queued, queued, sizeof(queued)));
-		if (simulation->config.tells_queues)
+		fprintf(out, "  %-22s %5.1f%%  %10s", link_text(&simulation->network, link, name, sizeof(name)),
+			100 * link_load(simulation, link), value_bytes_text(counts->bytes, bytes, sizeof(bytes)));
+		if (!simulation->config.by_flows)
+			fprintf(out, ", peak queue %s", value_bytes_text(counts->most_queued, queued, sizeof(queued)));
+		if (simulation->config.tells_queues && !simulation->config.by_flows)
 			fprintf(out, ", mean %s",
 				value_bytes_text((uint64_t)link_mean_queue(simulation, link), mean, sizeof(mean)));
 		fputc('\n', out);
@@ -314,6 +314,16 @@ static void put_counts(FILE *out, const struct fabric_result *result)
 			result->lossless_drops);
 }
 
+static void put_cost_of_flows(FILE *out, const struct fabric_result *result)
+{
+	char flows[32];
+
+	fprintf(out,
+		"\n%s messages as flows in %.2f s of CPU time, after %.2f s to set up (%.2f s): %.2f GB of payload/s\n",
+		value_count_text((double)result->flows_done, flows, sizeof(flows)), result->cpu_s, result->setup_cpu_s,
+		result->wall_s, report_payload_gb_per_cpu_s(result));
+}
+
 static void put_cost(FILE *out, const struct fabric_result *result)
 {
 	char hops[32], rate[32];
@@ -325,7 +335,6 @@ static void put_cost(FILE *out, const struct fabric_result *result)
 		result->wall_s, result->threads, result->threads == 1 ? "" : "s",
 		value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
 		report_payload_gb_per_cpu_s(result));
-	fprintf(out, "result %016" PRIx64 "\n", result->hash);
 }
 
 void report_text(FILE *out, const struct simulation *simulation, const struct summary *summary)
@@ -335,8 +344,13 @@ void report_text(FILE *out, const struct simulation *simulation, const struct su
 	if (simulation->flows.count)
 		put_table(out, summary);
 	put_links(out, simulation, summary);
-	put_counts(out, &simulation->result);
-	put_cost(out, &simulation->result);
+	if (simulation->config.by_flows) {
+		put_cost_of_flows(out, &simulation->result);
+	} else {
+		put_counts(out, &simulation->result);
+		put_cost(out, &simulation->result);
+	}
+	fprintf(out, "result %016" PRIx64 "\n", simulation->result.hash);
 }
 
 static void put_note(FILE *out, const struct simulation *simulation)

@@ -239,12 +239,13 @@ static void put_step(struct object *object, const struct simulation *simulation)
 {
 	struct step step;
 
-	if (step_take_times(simulation, &step))
-		return;
-	field(object, "steps");
-	fputc('[', object->out);
-	step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps, NULL);
-	fputc(']', object->out);
+	if (!step_take_times(simulation, &step)) {
+		field(object, "steps");
+		fputc('[', object->out);
+		step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps, NULL);
+		fputc(']', object->out);
+	}
+	step_close(&step);
 }
 
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
@@ -260,6 +261,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 
 	fputc('{', out);
 	string(&object, "name", simulation->scenario->name);
+	string(&object, "mode", simulation->config.by_flows ? "flows" : "packets");
 	string(&object, "endpoint", endpoints[simulation->config.endpoint]);
 	string(&object, "variant", simulation->scenario->variant);
 	string(&object, "cc", simulation_control(simulation));

@@ -372,9 +372,7 @@ static int find_variant(const struct document *document, const char **name, stru
 		vb_utf8_fitting(*name, 60), *name, there);
 }
 
-/* The value of this key that counts, of the chosen variant if that has it; NULL: there is none. */
-static const struct document_entry *entry_that_counts(
-	const struct document *document, const char *variant, const char *path)
+const struct document_entry *scenario_entry(const struct document *document, const char *variant, const char *path)
 {
 	const struct document_entry *found = NULL;
 
@@ -391,7 +389,7 @@ static const struct document_entry *entry_that_counts(
 static int check_gpus(const struct filling *filling, const char *variant)
 {
 	const struct hosts *hosts = &filling->scenario->hosts;
-	const struct document_entry *entry = entry_that_counts(filling->document, variant, "hosts.gpus");
+	const struct document_entry *entry = scenario_entry(filling->document, variant, "hosts.gpus");
 
 	if (!hosts->gpus || hosts->scale_up || *filling->scenario->topology_file)
 		return 0;

@@ -131,6 +131,9 @@ int scenario_fill(struct scenario *scenario, const struct document *document, co
  * workloads in the end, scenario_fill refuses it. */
 int scenario_set(struct document *document, const char *path, const char *value);
 
+/* The entry of this key that counts: the command line's, the variant's, or the file's; NULL: there is none. */
+const struct document_entry *scenario_entry(const struct document *document, const char *variant, const char *path);
+
 bool scenario_has_step(const struct scenario *scenario, uint32_t workload);
 
 /* From a file, or from bytes. -EINVAL and the error, -errno of the file. */

@@ -27,39 +27,59 @@ static int fail(const char *file, int error, const char *why)
 	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
 }
 
-/* Where the document has this key, or a key below it; line 0: nowhere, or on the command line. False: nowhere. */
-static bool find_key(const struct document *document, const char *path, struct document_mark *mark)
+static const struct document_entry *first_below(const struct document *document, const char *path)
 {
 	const size_t length = strlen(path);
 
-	for (unsigned i = 0; i < document->count; i++) {
-		const struct document_entry *entry = &document->entries[i];
-		if (strncmp(entry->path, path, length) != 0 || (entry->path[length] && entry->path[length] != '.'))
-			continue;
-		*mark = entry->path[length] ? entry->key_at : entry->value_at;
-		return true;
-	}
-	return false;
+	for (unsigned i = 0; i < document->count; i++)
+		if (strncmp(document->entries[i].path, path, length) == 0 && document->entries[i].path[length] == '.')
+			return &document->entries[i];
+	return NULL;
 }
 
-/* Where the document has the key that the text begins with: "KEY: PART: ..." is about KEY.PART, if that is there. */
-static struct document_mark find_mark(const struct document *document, const char *why)
+/* The place of a key, or of what is below it; false: it is not in the file. */
+static bool find_key(const struct session *session, const char *path, struct document_mark *mark)
+{
+	const struct document_entry *entry = scenario_entry(&session->document, session->scenario->variant, path);
+
+	if (entry) {
+		*mark = entry->value_at;
+		return true;
+	}
+	entry = first_below(&session->document, path);
+	if (entry)
+		*mark = entry->key_at;
+	return entry;
+}
+
+/* Of the key that why begins with, or else of what it is a part of; "KEY: PART: ..." is about KEY.PART, if that is
+ * there. Line 0: not in the file. */
+static struct document_mark find_mark(const struct session *session, const char *why)
 {
 	struct document_mark mark = { 0 };
-	char path[200] = "";
+	size_t length = strcspn(why, ":");
+	char path[200];
 
+	snprintf(path, sizeof(path), "%.*s", (int)length, why);
+	while (!find_key(session, path, &mark)) {
+		char *end = strrchr(path, '.');
+		if (!end)
+			return mark;
+		*end = 0;
+	}
 	do {
-		const size_t length = strcspn(why, ":"), used = strlen(path);
-		snprintf(path + used, sizeof(path) - used, "%s%.*s", used ? "." : "", (int)length, why);
 		why += length + strspn(why + length, ": ");
-	} while (find_key(document, path, &mark) && *why);
+		length = strcspn(why, ":");
+		const size_t used = strlen(path);
+		snprintf(path + used, sizeof(path) - used, ".%.*s", (int)length, why);
+	} while (*why && find_key(session, path, &mark));
 	return mark;
 }
 
-/* What the scenario says cannot run: FILE:LINE:COLUMN if a key of the file is to blame. */
-static int fail_at_key(const struct session *session, const char *file, int error, const char *why)
+/* FILE:LINE:COLUMN if a key of the file is to blame. */
+int session_refuse(const struct session *session, const char *file, int error, const char *why)
 {
-	struct document_error said = { .at = find_mark(&session->document, why) };
+	struct document_error said = { .at = find_mark(session, why) };
 
 	if (error != -EINVAL || !said.at.line)
 		return fail(file, error, why);
@@ -130,6 +150,18 @@ static void put_collective(struct scenario *scenario, const struct sim_collectiv
 		collective->algorithm ? collective->algorithm : "");
 }
 
+/* What is told of packets alone. */
+static int check_options(const struct session *session, const struct sim_options *options)
+{
+	const char *wrong = options->pcap ? "--pcap" : options->explains_pfc ? "--explain pfc" : NULL;
+
+	if (session->scenario->mode != MODE_FLOWS || !wrong)
+		return SIM_EXIT_OK;
+	fprintf(stderr, "verbena sim: %s is of packets, and in run.mode flows there are none: run.mode: packets\n",
+		wrong);
+	return SIM_EXIT_USAGE;
+}
+
 int session_open(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count)
 {
@@ -147,7 +179,7 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)
 		fprintf(stderr, "verbena sim: note: %s: %s\n", options->job, session->simulation.job_file.notes[i]);
-	return rc ? fail_at_key(session, file, rc, why) : SIM_EXIT_OK;
+	return rc ? session_refuse(session, file, rc, why) : check_options(session, options);
 }
 
 void session_warn(const struct session *session)
@@ -187,17 +219,16 @@ int session_run(struct session *session, const struct sim_options *options)
 	struct fabric_config *config = &session->simulation.config;
 	char why[400] = "", said[300];
 
-	if (session->simulation.step_count && !session->simulation.has_graph)
-		return fail("workload", -EINVAL, "a step of training has no packets to tell of");
 	session_watch(session, options, report_unit(&session->simulation));
 	session->progress.packets = (uint64_t)traffic_of(&session->simulation).packets;
 	config->tells_messages = options->csv != NULL || options->explains_job;
-	session->simulation.explains_job = options->explains_job;
+	/* Of flows it is not known what they waited for. */
+	session->simulation.explains_job = options->explains_job && !config->by_flows;
 	/* A table of runs has no column for it. */
 	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
-	config->tells_series = options->trace != NULL || options->explains_job;
+	config->tells_series = (options->trace != NULL || options->explains_job) && !config->by_flows;
 	config->tells_pauses = options->explains_pfc || options->explains_job;
 	if (session->simulation.estimate.cpu_s > LONG_S)
 		fprintf(stderr, "verbena sim: %s\n", estimate_text(&session->simulation.estimate, said, sizeof(said)));

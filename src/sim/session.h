@@ -25,6 +25,8 @@ struct session {
 int session_open(struct session *session, const char *file, const struct sim_options *options,
 	const struct sim_setting *settings, unsigned count);
 void session_warn(const struct session *session); /* of what was found when it was opened */
+/* Says what is wrong with the scenario of this file: at the place of the key that why begins with. An exit status. */
+int session_refuse(const struct session *session, const char *file, int error, const char *why);
 int session_run(struct session *session, const struct sim_options *options);
 /* Tells of the progress of what runs next, and lets an interrupt end it; to be ended by progress_end. */
 void session_watch(struct session *session, const struct sim_options *options, const char *unit);

@@ -12,6 +12,7 @@
 #include "sim/alone.h"
 #include "sim/astra_network.h"
 #include "sim/culprits.h"
+#include "sim/flow_mode.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
@@ -239,7 +240,7 @@ static int add_step(struct simulation *simulation, char *why, size_t size)
 		return -EINVAL;
 	}
 	int rc = step_make_graph(simulation, 0, why, size);
-	return rc == -EINVAL ? why_about(why, size, "workload.0") : rc ? rc : open_graph(simulation);
+	return rc ? rc : open_graph(simulation);
 }
 
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
@@ -263,7 +264,7 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "workload: nothing else runs beside steps of training");
 		rc = -EINVAL;
 	}
-	if (!rc && simulation->step_count && simulation->scenario->mode != MODE_PACKETS &&
+	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_FORMULA &&
 		simulation->scenario->fault_count) {
 		snprintf(why, size, "network.faults: only packets meet them: run.mode: packets");
 		rc = -EINVAL;
@@ -354,6 +355,14 @@ static void label(struct simulation *simulation, const char *text)
 	simulation->labels[simulation->label_count++] = text;
 }
 
+static void add_flow_labels(struct simulation *simulation)
+{
+	const char *text;
+
+	while ((text = flow_mode_label(simulation, simulation->label_count)))
+		label(simulation, text);
+}
+
 static void add_labels(struct simulation *simulation)
 {
 	enum routing routing = simulation->scenario->topology.profile.routing;
@@ -368,6 +377,10 @@ static void add_labels(struct simulation *simulation)
 	};
 	const struct fabric_config *config = &simulation->config;
 
+	if (config->by_flows) {
+		add_flow_labels(simulation);
+		return;
+	}
 	if (endpoints[config->endpoint].is)
 		label(simulation, endpoints[config->endpoint].is);
 	if (config->endpoint == FABRIC_TCP && !config->tcp.cpu_packet && !config->tcp.cpu_byte)
@@ -404,6 +417,7 @@ static void configure(struct simulation *simulation)
 		.seed = scenario->seed,
 		.threads = scenario->threads,
 		.endpoint = scenario->endpoint,
+		.by_flows = scenario->mode == MODE_FLOWS,
 		.tcp = scenario->tcp,
 		.cc = simulation->cc,
 		.mtu = scenario->mtu,
@@ -432,7 +446,9 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	double begun = windows_cpu_s();
 
 	*simulation = (struct simulation){ .scenario = scenario };
-	int rc = build_network(simulation, why, size);
+	int rc = scenario->mode == MODE_FLOWS ? flow_mode_check(scenario, why, size) : 0;
+	if (!rc)
+		rc = build_network(simulation, why, size);
 	if (!rc)
 		rc = set_faults(simulation, why, size);
 	if (!rc)
@@ -454,6 +470,17 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	warnings_find(simulation);
 	simulation->prepare_cpu_s = windows_cpu_s() - begun;
 	return 0;
+}
+
+int simulation_plan_step(struct simulation *simulation, char *why, size_t size)
+{
+	int rc = add_step(simulation, why, size);
+
+	if (rc)
+		return rc;
+	configure(simulation);
+	estimate_run(simulation, &simulation->estimate);
+	return estimate_check(simulation, &simulation->estimate, memory_limit(""), why, size);
 }
 
 int simulation_run(struct simulation *simulation, char *why, size_t size)

@@ -13,7 +13,7 @@
 #include "sim/scenario.h"
 #include "sim/warnings.h"
 
-enum { SIMULATION_LABELS = 4 };
+enum { SIMULATION_LABELS = 8 };
 
 struct simulation {
 	const struct scenario *scenario; /* borrowed */
@@ -66,6 +66,9 @@ struct simulation_files {
  * -ENOMEM; free the simulation in every case. The caller sets the callbacks (config.on_...). */
 int simulation_prepare(struct simulation *simulation, const struct scenario *scenario,
 	const struct simulation_files *files, char *why, size_t size);
+/* After it was prepared for a plan: makes its step into operations after all, so that the estimate is theirs. -EINVAL
+ * and why the step would not run, -ENOMEM. */
+int simulation_plan_step(struct simulation *simulation, char *why, size_t size);
 uint32_t simulation_ranks(const struct simulation *simulation); /* endpoints, or GPUs */
 /* The scenario's workload of this number, completed from the network. */
 struct workload simulation_workload(const struct simulation *simulation, uint32_t number);

@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "net/why.h"
-#include "sim/ideal.h"
 #include "sim/memory_limit.h"
 #include "sim/step_loads.h"
+#include "sim/step_network.h"
+#include "steps/plan_check.h"
 
 #define GB         1e9
 #define NO_LIMIT   1e21       /* bytes a second */
@@ -14,17 +18,16 @@
 
 /* ---- The plan ---------------------------------------------------------------------------------------------------- */
 
-static const char *model_name(uint32_t number)
-{
-	return model_of(number) ? model_of(number)->name : NULL;
-}
-
 static int find_model(const struct scenario_step *given, struct model *model, char *why, size_t size)
 {
 	const struct model *named = *given->model ? model_find(given->model) : NULL;
 
-	if (*given->model && !named)
-		return why_not_among(why, (unsigned)size, model_name, "model: there is no %s", given->model);
+	if (*given->model && !named) {
+		int used = snprintf(why, size, "model: there is no %s; there are", given->model);
+		for (uint32_t i = 0; model_of(i) && used >= 0 && (size_t)used < size; i++)
+			used += snprintf(why + used, size - (size_t)used, "%s %s", i ? "," : "", model_of(i)->name);
+		return -EINVAL;
+	}
 	*model = named ? *named : (struct model){ .name = "own" };
 	const struct {
 		uint32_t *is, given;
@@ -42,10 +45,11 @@ static int find_model(const struct scenario_step *given, struct model *model, ch
 	if (!given->head_dim && model->heads && (!model->head_dim || is_reshaped))
 		model->head_dim = model->hidden / model->heads;
 	if (model->experts && !model->top_k)
-		return why_not(why, (unsigned)size, "top-k: how many of its experts does a token meet?");
-	if (model->top_k > model->experts)
 		return why_not(
-			why, (unsigned)size, "top-k is %u, and there are %u experts", model->top_k, model->experts);
+			why, (unsigned)size, "top-k: how many of its experts does a token meet? Write 1 or more");
+	if (model->top_k > model->experts)
+		return why_not(why, (unsigned)size, "top-k: it is %u, and there are %u experts: write %s", model->top_k,
+			model->experts, model->experts ? "fewer" : "experts, too");
 	return 0;
 }
 
@@ -75,118 +79,96 @@ static void complete(struct step_plan *plan, uint32_t ranks)
 		plan->sequence = plan->model.sequence;
 	if (plan->tp == 1)
 		plan->is_sequence_parallel = false;
+	if (plan->pp == 1 || plan->schedule != SCHEDULE_INTERLEAVED)
+		plan->chunks = 1;
 }
 
-static int check_size(const struct simulation *simulation, const struct step_plan *plan, char *why, size_t size)
+/* The key of the largest. */
+static const char *largest_of(const struct step_plan *plan)
+{
+	const struct {
+		const char *key;
+		uint32_t value;
+	} parts[] = { { "tp", plan->tp }, { "cp", plan->cp }, { "pp", plan->pp }, { "dp", plan->dp } };
+	unsigned largest = 0;
+
+	for (unsigned i = 1; i < sizeof(parts) / sizeof(*parts); i++)
+		largest = parts[i].value > parts[largest].value ? i : largest;
+	return parts[largest].key;
+}
+
+/* dp that was left out may be 0 still. */
+static int check_cut(const struct simulation *simulation, const struct step_plan *plan, char *why, size_t size)
 {
 	const uint32_t ranks = simulation_ranks(simulation);
 
 	if (!plan->dp)
 		return why_not(why, (unsigned)size,
-			"tp x cp x pp is %u x %u x %u, and the network has %" PRIu32 " ranks", plan->tp, plan->cp,
-			plan->pp, ranks);
-	return 0;
+			"%s: tp x cp x pp is %u x %u x %u, and the network has %" PRIu32 " ranks: lower one",
+			largest_of(plan), plan->tp, plan->cp, plan->pp, ranks);
+	int rc = plan_check(plan, why, (unsigned)size);
+	if (rc || plan_ranks(plan) <= ranks)
+		return rc;
+	return why_not(why, (unsigned)size,
+		"%s: tp x cp x pp x dp is %u x %u x %u x %u, and the network has %" PRIu32
+		" ranks: lower one, or leave dp out",
+		largest_of(plan), plan->tp, plan->cp, plan->pp, plan->dp, ranks);
 }
 
-/* ---- The network ------------------------------------------------------------------------------------------------- */
+/* ---- The step ---------------------------------------------------------------------------------------------------- */
 
-/* The rank of member i of the group of rank 0. */
-static uint32_t member_of(const struct step_plan *plan, enum step_dimension dimension, uint32_t i)
+/* Completes the plan, and refuses one of which no step can be made; why begins with the workload's key. */
+static int make_plan(const struct simulation *simulation, struct step *step, char *why, size_t size)
 {
-	switch (dimension) {
-	case STEP_PP:
-		return plan_rank(plan, 0, i);
-	case STEP_ENDS:
-		return plan_rank(plan, 0, i ? plan->pp - 1 : 0);
-	case STEP_ALL:
-		return i;
-	default:
-		return plan_rank(plan, i * program_group(plan, dimension, 0).stride, 0);
-	}
-}
+	const struct scenario_step *given = &simulation->scenario->workloads[step->workload].step;
 
-/* Payload of a GPU's share of its host's NICs. */
-static double nic_bytes_a_second(const struct simulation *simulation)
-{
-	const struct hosts *hosts = &simulation->hosts;
-	const double share = hosts->gpus ? (double)hosts->nics / hosts->gpus : 1;
-
-	return ideal_payload_rate(simulation, simulation->network.endpoints[0].link) * share;
-}
-
-/* Members on one host use the NICs of all: a ring for each. Of an all-to-all only what leaves the host needs NICs. */
-static struct formula_way way_of(const struct simulation *simulation, const struct routes *routes, struct step *step,
-	enum step_dimension dimension)
-{
-	const struct hosts *hosts = &simulation->hosts;
-	const uint32_t members = program_members(&step->plan, dimension);
-	const bool is_message = dimension == STEP_PP;
-	uint32_t near = 0, far = 0;
-
-	for (uint32_t i = 0; i < members; i++) {
-		const uint32_t rank = member_of(&step->plan, dimension, i);
-		if (hosts_host_of(hosts, rank) == hosts_host_of(hosts, member_of(&step->plan, dimension, 0)))
-			near++;
-		else if (!far || !is_message) /* the last is the farthest; the next stage is the first */
-			far = rank;
-	}
-	step->is_beyond_host[dimension] = far > 0;
-	if (!far)
-		return (struct formula_way){ (double)hosts->scale_up_time,
-			hosts->scale_up ? (double)hosts->scale_up / 8 : nic_bytes_a_second(simulation) };
-	struct formula_way way = { .bytes_a_second = nic_bytes_a_second(simulation) };
-	way.alpha = (double)ideal_message(
-		simulation, routes, hosts_endpoint_of(hosts, 0, 0), hosts_endpoint_of(hosts, far, 0), 1);
-	if (dimension == STEP_EP && step->plan.dispatcher == DISPATCH_ALL_TO_ALL)
-		way.bytes_a_second *= (members - 1.0) / (members - near);
-	else if (!is_message)
-		way.bytes_a_second *= near;
-	return way;
-}
-
-int step_find_network(const struct simulation *simulation, struct step *step)
-{
-	struct routes *routes = routes_make(&simulation->network);
-
-	if (!routes)
-		return -ENOMEM;
-	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
-		step->network.ways[i] = way_of(simulation, routes, step, (enum step_dimension)i);
-	routes_free(routes);
-	if (simulation->scenario->mode != MODE_FLOWS)
-		return 0;
-	step->network.loads = &step->loads;
-	return step_loads_make(simulation, &step->plan, &step->loads);
-}
-
-void step_close(struct step *step)
-{
-	step_loads_free(&step->loads);
-}
-
-int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size)
-{
-	const struct scenario_step *given = &simulation->scenario->workloads[workload].step;
-	const uint32_t ranks = simulation_ranks(simulation);
-
-	*step = (struct step){ .workload = workload, .plan = given->plan };
+	step->plan = given->plan;
 	int rc = find_model(given, &step->plan.model, why, size);
 	if (!rc)
 		rc = find_gpu(simulation, given, &step->gpu, why, size);
 	if (rc)
 		return rc;
 	step->plan.tflops = step->gpu->tflops;
-	complete(&step->plan, ranks);
-	rc = check_size(simulation, &step->plan, why, size);
-	if (!rc)
-		rc = plan_check(&step->plan, why, (unsigned)size);
-	if (!rc && plan_ranks(&step->plan) > ranks)
-		rc = why_not(why, (unsigned)size, "it has %" PRIu32 " ranks, and the network %" PRIu32,
-			plan_ranks(&step->plan), ranks);
-	if (rc)
+	complete(&step->plan, simulation_ranks(simulation));
+	return check_cut(simulation, &step->plan, why, size);
+}
+
+/* The scenario's path of the key that why begins with. */
+static int about_key(const struct step *step, int rc, char *why, size_t size)
+{
+	char said[320];
+
+	if (rc != -EINVAL)
 		return rc;
+	snprintf(said, sizeof(said), "%s", why);
+	return why_not(why, (unsigned)size, "workload.%" PRIu32 ".%s", step->workload, said);
+}
+
+int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size)
+{
+	*step = (struct step){ .workload = workload };
+	int rc = make_plan(simulation, step, why, size);
+	if (rc)
+		return about_key(step, rc, why, size);
 	step->memory = plan_memory(&step->plan);
 	return 0;
+}
+
+int step_find_network(const struct simulation *simulation, struct step *step)
+{
+	int rc = step_network_find(simulation, &step->plan, &step->network);
+
+	if (rc || simulation->scenario->mode != MODE_FLOWS)
+		return rc;
+	step->network.loads = &step->loads;
+	return step_loads_make(simulation, &step->plan, &step->loads);
+}
+
+void step_close(struct step *step)
+{
+	free(step->network.boundaries);
+	step->network.boundaries = NULL;
+	step_loads_free(&step->loads);
 }
 
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size)
@@ -202,10 +184,16 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 	else if (step->plan.zero < 3 && step->plan.dp > 1)
 		helps = "zero, tp or pp";
 	return why_not(why, (unsigned)size,
-		"memory: it needs %.1f GB of a GPU's %u (state %.1f, activations %.1f): raise %s, or say memory: "
-		"unchecked",
-		memory->sum / GB, step->gpu->memory_gb, memory->state / GB, (memory->activations + memory->ends) / GB,
-		helps);
+		"workload.%" PRIu32 ".memory: it needs %.1f GB of a GPU's %u (state %.1f, activations %.1f): raise %s, "
+		"or say memory: unchecked",
+		step->workload, memory->sum / GB, step->gpu->memory_gb, memory->state / GB,
+		(memory->activations + memory->ends) / GB, helps);
+}
+
+static void forget_time(struct formula_way *way)
+{
+	if (way->leaves_hosts)
+		way->link = (struct formula_link){ .alpha = 0, .bytes_a_second = NO_LIMIT };
 }
 
 /* The step without the time of what leaves hosts, by formula: no network makes it faster than that. */
@@ -215,11 +203,17 @@ static int find_bound(struct step *step)
 	struct step_times times;
 
 	network.loads = NULL;
+	network.boundaries = malloc(step->plan.pp * sizeof(*network.boundaries));
+	if (!network.boundaries)
+		return -ENOMEM;
+	memcpy(network.boundaries, step->network.boundaries, step->plan.pp * sizeof(*network.boundaries));
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
-		if (step->is_beyond_host[i])
-			network.ways[i] = (struct formula_way){ .alpha = 0, .bytes_a_second = NO_LIMIT };
+		forget_time(&network.ways[i]);
+	for (uint32_t i = 0; i < step->plan.pp; i++)
+		forget_time(&network.boundaries[i]);
 	int rc = formula_run(&step->plan, &network, &times);
 	step->bound = rc || times.step >= step->times.step ? 0 : 1 - (double)times.step / (double)step->times.step;
+	free(network.boundaries);
 	return rc;
 }
 
@@ -227,6 +221,67 @@ int step_run(struct step *step)
 {
 	int rc = formula_run(&step->plan, &step->network, &step->times);
 	return rc ? rc : find_bound(step);
+}
+
+/* From the CPU time and the memory of steps by formula, which run twice: with the network, and for the bound. */
+#define FORMULA_NS    130 /* of an operation */
+#define FORMULA_BYTES 56  /* likewise */
+#define PROCESS_BYTES 2.8e6
+#define LINK_BYTES    50
+
+int step_cost_by_formula(const struct simulation *simulation, const struct step *step, struct step_cost *cost)
+{
+	uint64_t operations, bytes;
+	int rc = step_graph_size(&step->plan, &operations, &bytes);
+
+	if (rc)
+		return rc;
+	const double of_a_stage = (double)step->plan.tp * step->plan.cp * step->plan.dp;
+	cost->operations = (double)operations / of_a_stage; /* one rank stands for those of its stage */
+	cost->cpu_s = cost->operations * FORMULA_NS * 1e-9;
+	cost->bytes = cost->operations * FORMULA_BYTES + PROCESS_BYTES + LINK_BYTES * simulation->network.link_count;
+	return 0;
+}
+
+/* ---- What it is bound by ----------------------------------------------------------------------------------------- */
+
+static bool leaves_hosts(const struct step *step, unsigned dimension)
+{
+	bool leaves = step->network.ways[dimension].leaves_hosts;
+
+	for (uint32_t i = 0; dimension == STEP_PP && i < step->plan.pp; i++)
+		leaves |= step->network.boundaries[i].leaves_hosts;
+	return leaves;
+}
+
+static double exposed(const struct step *step, bool between_hosts)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		if (leaves_hosts(step, i) == between_hosts)
+			sum += step->times.exposed[i];
+	return sum / (double)step->times.step;
+}
+
+double step_exposed_between_hosts(const struct step *step)
+{
+	return exposed(step, true);
+}
+
+const char *step_bound_by(const struct step *step)
+{
+	const double all = (double)step->times.step;
+	const struct {
+		const char *name;
+		double part;
+	} parts[] = { { "computing", step->times.compute / all }, { "communication in hosts", exposed(step, false) },
+		{ "communication between hosts", exposed(step, true) }, { "the bubble", step->times.bubble / all } };
+	unsigned largest = 0;
+
+	for (unsigned i = 1; i < sizeof(parts) / sizeof(*parts); i++)
+		largest = parts[i].part > parts[largest].part ? i : largest;
+	return parts[largest].name;
 }
 
 /* ---- By packets -------------------------------------------------------------------------------------------------- */
@@ -240,8 +295,9 @@ static int check_operations(const struct step *step, char *why, size_t size)
 	if (rc || (bytes <= limit && operations < GRAPH_MOST))
 		return rc;
 	return why_not(why, (unsigned)size,
-		"by packets it is %.3g M operations, which need %.1f GB of memory: run.mode: formula, or fewer ranks, "
-		"layers or micro-batches",
+		"run.mode: by packets it is %.3g M operations, which need %.1f GB of memory: run.mode: formula, or "
+		"fewer "
+		"ranks, layers or micro-batches",
 		(double)operations / 1e6, (double)bytes / GB);
 }
 

@@ -1,4 +1,4 @@
-/* Steps of training: the workloads of kind "step". */
+/* Steps of training: the workloads of kind "step", by formula. */
 #ifndef SIM_STEP_H
 #define SIM_STEP_H
 
@@ -11,25 +11,35 @@ struct step {
 	const struct gpu *gpu;
 	struct step_plan plan;
 	struct plan_memory memory;
-	struct formula_network network;       /* by formula, and by flows */
-	struct step_loads loads;              /* by flows: of `network` */
-	bool is_beyond_host[STEP_DIMENSIONS]; /* its ranks are on several hosts */
-	struct step_times times;              /* after step_run, or step_take_times */
+	struct formula_network network; /* after step_find_network, or step_take_times */
+	struct step_loads loads;        /* by flows: of `network` */
+	struct step_times times;        /* after step_run, or step_take_times */
 	double bound; /* likewise: what of the step a network between hosts that took no time would save */
 };
 
-/* Completes the plan of a workload for the network: -EINVAL and why, -ENOMEM. */
+/* Completes the plan of a workload for the network: -EINVAL and why, which begins with the key at fault; -ENOMEM. */
 int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size);
-/* How its ranks reach each other, in a simulation that is prepared. -ENOMEM. */
+/* How its ranks reach each other, in a simulation that is prepared. -ENOMEM; close the step in every case. */
 int step_find_network(const struct simulation *simulation, struct step *step);
+void step_close(struct step *step);
 /* -EINVAL and why: it does not fit into a GPU, and the scenario wants that checked. */
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size);
 /* By formula, or by flows: 0 or -ENOMEM. */
 int step_run(struct step *step);
-void step_close(struct step *step);
+/* What that would take. -ENOMEM. */
+struct step_cost {
+	double operations, cpu_s, bytes;
+};
+int step_cost_by_formula(const struct simulation *simulation, const struct step *step, struct step_cost *cost);
 /* By packets: fills in the simulation's job. -EINVAL and why, -ENOMEM. */
 int step_make_graph(struct simulation *simulation, uint32_t workload, char *why, size_t size);
-/* After that job's run, which has come to its end: opens the step and fills in its times. -ENOMEM. */
+/* After that job's run, which has come to its end: opens the step and fills in its times. -ENOMEM; close
+ * the step in every case. */
 int step_take_times(const struct simulation *simulation, struct step *step);
+
+/* Communication with ranks of other hosts that nothing hides, as a part of the step. */
+double step_exposed_between_hosts(const struct step *step);
+/* What takes most of the step: "computing", "communication in hosts", "communication between hosts" or "the bubble". */
+const char *step_bound_by(const struct step *step);
 
 #endif

@@ -42,6 +42,7 @@ static int open_run(const struct simulation *simulation, const struct step *step
 	run->with.config.jobs = &run->job;
 	run->with.config.job_count = 1;
 	run->with.config.captured_count = 0;
+	run->with.config.by_flows = false;
 	return 0;
 }
 

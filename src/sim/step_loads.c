@@ -6,10 +6,13 @@
 #include <string.h>
 #include "base/invariant.h"
 #include "base/number_map.h"
+#include "fabric/qp_numbers.h"
+#include "fabric/spread.h"
 #include "net/collectives.h"
 #include "net/grow.h"
 #include "net/rank_groups.h"
 #include "net/route.h"
+#include "net/unloaded.h"
 
 /* A class loads a link, or a port of a scale-up domain: these are numbered behind the links, one out and one in for
  * each GPU. */
@@ -21,7 +24,14 @@ struct building {
 	const struct simulation *simulation;
 	const struct step_plan *plan;
 	struct routes *routes;
+	struct spread spread;
 	struct step_loads *loads;
+	/* Connections between hosts. */
+	struct number_map open;   /* ports of those that stay open, by ranks and channel */
+	struct number_map places; /* by endpoints: places that are taken (fabric/qp_numbers.h) */
+	uint16_t *turns;          /* by endpoint: how many it has opened */
+	uint32_t *again; /* endpoints that open one for each message of the stage's all-to-all, once a message */
+	uint32_t again_count, again_room;
 	/* Of the class at hand. */
 	double *bytes; /* by link */
 	uint32_t *used;
@@ -48,7 +58,7 @@ static uint64_t capacity_of(const struct building *building, uint32_t link)
 {
 	const struct simulation *simulation = building->simulation;
 	const struct scenario *scenario = simulation->scenario;
-	const double overhead = scenario->data_overhead ? scenario->data_overhead : FABRIC_ROCE_OVERHEAD;
+	const double overhead = scenario->data_overhead ? scenario->data_overhead : FRAMING_ROCE_OVERHEAD;
 	if (link >= simulation->network.link_count)
 		return simulation->hosts.scale_up / 8;
 	return (uint64_t)((double)network_rate(&simulation->network, link) / 8 * scenario->mtu /
@@ -70,29 +80,65 @@ static void load_link(struct building *building, uint32_t link, double bytes)
 	building->bytes[link] += bytes;
 }
 
-/* Any number that tells flows apart: those of packets follow from connections. */
-static uint16_t entropy_of(uint32_t from, uint32_t to, uint32_t part)
-{
-	const uint64_t mixed = ((uint64_t)from << 32 | to) * 0x9E3779B97F4A7C15u + part * 0xD1B54A32D192ED03u;
-	return (uint16_t)(mixed >> 48);
-}
-
-static void load_way(struct building *building, uint32_t from, uint32_t to, uint32_t part, double bytes)
+/* A connection that stays open has the port of its first message, another a new one for each: as with packets, where
+ * ranks open them one after another in the order of their programs. */
+static int take_port(struct building *building, uint32_t from, uint32_t to, uint32_t src, uint32_t dst,
+	uint32_t channel, uint16_t *port)
 {
 	const struct simulation *simulation = building->simulation;
-	const struct hosts *hosts = &simulation->hosts;
-	uint32_t links[FABRIC_PATH];
+	const uint32_t sources = qp_sources(simulation->network.endpoint_count);
+	const uint64_t pair = (uint64_t)src << 32 | dst;
+	uint32_t *open = channel ? number_map_make(&building->open, ((uint64_t)from << 31 | to) << 11 | channel) : NULL;
+	if (simulation->config.endpoint != FABRIC_ENGINE || (open && *open)) {
+		*port = open && *open ? (uint16_t)*open : 0;
+		return 0;
+	}
+	uint32_t *used = number_map_make(&building->places, pair), taken = used ? *used : 0;
+	if (!used || (channel && !open))
+		return -ENOMEM;
+	const uint32_t requester =
+		qp_index_of_turn(sources, CONNECTIONS_FIRST_REQUESTER, building->turns[src]++ % CONNECTION_TURNS);
+	const uint32_t place = qp_take_place(sources, &taken);
+	*port = qp_port(requester, place == CONNECTIONS_NO_PLACE ? qp_responder_without_place(requester)
+								 : qp_responder_index(sources, src, place));
+	if (!channel) {
+		if (!grow_by_one(
+			    &building->again, &building->again_room, building->again_count, sizeof(*building->again)))
+			return -ENOMEM;
+		building->again[building->again_count++] = src;
+		return 0;
+	}
+	*used = taken;
+	*open = *port;
+	return 0;
+}
+
+static int load_between_hosts(
+	struct building *building, uint32_t from, uint32_t to, uint32_t part, uint32_t channel, double bytes)
+{
+	const struct hosts *hosts = &building->simulation->hosts;
+	const uint32_t src = hosts_sends_by(hosts, from, to, part), dst = hosts_receives_by(hosts, from, to, part);
+	struct spread *spread = &building->spread;
+	uint16_t port;
+	spread->hop_count = 0;
+	if (take_port(building, from, to, src, dst, channel, &port) || spread_walk(spread, src, dst, port))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < spread->hop_count; i++)
+		load_link(building, spread->hops[i].link, bytes * spread->hops[i].weight / MAX_MIN_WHOLE);
+	return 0;
+}
+
+/* channel: as of struct message. */
+static void load_way(
+	struct building *building, uint32_t from, uint32_t to, uint32_t part, uint32_t channel, double bytes)
+{
+	const struct hosts *hosts = &building->simulation->hosts;
 	if (hosts_host_of(hosts, from) == hosts_host_of(hosts, to)) {
 		load_link(building, port_of(building, from, false), bytes);
 		load_link(building, port_of(building, to, true), bytes);
-		return;
+	} else if (load_between_hosts(building, from, to, part, channel, bytes)) {
+		building->is_out_of_memory = true;
 	}
-	const struct fabric_message message = { .from = hosts_sends_by(hosts, from, to, part),
-		.to = hosts_receives_by(hosts, from, to, part),
-		.port = entropy_of(from, to, part) };
-	const uint32_t count = fabric_path(&simulation->config, building->routes, &message, links);
-	for (uint32_t i = 0; i < count; i++)
-		load_link(building, links[i], bytes);
 }
 
 /* Of a ring all messages of a rank go to one other. */
@@ -103,11 +149,11 @@ static void load_place(struct building *building, const struct collective *of,
 	const uint32_t place = collective_place_of(of, index % of->ranks);
 	const uint32_t sends = collective_sends(of, algorithm, place);
 	const bool is_to_one = algorithm->waiting == FOR_THE_LAST && !algorithm->edges;
-	const uint32_t seen = is_to_one ? 1 : sends;
+	const uint32_t seen = is_to_one ? 1 : sends, channel = collective_opens_each(algorithm) ? 0 : 1 + of->part;
 	for (uint32_t i = 0; i < seen; i++) {
 		const struct collective_step message = collective_message(of, algorithm, place, i);
 		const uint32_t to = groups->rank_at[first + collective_rank_at(of, message.to)];
-		load_way(building, groups->rank_at[index], to, of->part, (double)message.bytes * sends / seen);
+		load_way(building, groups->rank_at[index], to, of->part, channel, (double)message.bytes * sends / seen);
 	}
 }
 
@@ -137,12 +183,13 @@ static int open_groups(
 	uint32_t *lists = malloc(((size_t)places(plan) + 1) * sizeof(*lists)), count = 0;
 	if (!lists)
 		return -ENOMEM;
+	const uint32_t size = step_members(plan, dimension);
 	for (uint32_t place = 0; place < places(plan); place++) {
-		const struct step_group group = program_group(plan, dimension, place);
-		for (uint32_t i = 0; group.first == place && i < group.count; i++)
-			lists[count++] = plan_rank(plan, place + i * group.stride, stage);
+		if (step_group_first(plan, dimension, place, stage) != plan_rank(plan, place, stage))
+			continue;
+		step_group_ranks(plan, dimension, place, stage, &lists[count]);
+		count += size;
 	}
-	const uint32_t size = program_members(plan, dimension);
 	assert(count == places(plan));
 	int error = rank_groups_open_lists(groups, &building->simulation->hosts, lists, count / size, size);
 	free(lists);
@@ -186,7 +233,7 @@ static int load_messages(struct building *building, const struct step_operation 
 {
 	for (uint32_t place = 0; place < places(building->plan); place++)
 		load_way(building, plan_rank(building->plan, place, stage),
-			plan_rank(building->plan, place, operation->peer), 0, 1);
+			plan_rank(building->plan, place, operation->peer), 0, 1, 1);
 	end_class(building, step_class_of(building->plan, stage, operation), 1);
 	return building->is_out_of_memory ? -ENOMEM : 0;
 }
@@ -207,25 +254,60 @@ static int load_operation(struct building *building, const struct step_operation
 	return error;
 }
 
-/* By the largest operation of each class: it has the way of the others. */
+static bool is_sent(const struct step_operation *operation)
+{
+	return operation->kind == STEP_SEND || operation->kind == STEP_COLLECTIVE;
+}
+
+/* Of each class its largest operation, which has the way of the others; and how many classes there are. */
+static uint32_t find_largest(const struct building *building, const struct step_program *program, uint32_t stage,
+	uint32_t largest[STEP_CLASSES])
+{
+	uint32_t count = 0;
+	for (unsigned i = 0; i < STEP_CLASSES; i++)
+		largest[i] = STEP_NONE;
+	for (uint32_t i = 0; i < program->count; i++) {
+		const struct step_operation *operation = &program->operations[i];
+		uint32_t *of = &largest[step_class_of(building->plan, stage, operation) % STEP_CLASSES];
+		if (!is_sent(operation))
+			continue;
+		count += *of == STEP_NONE;
+		if (*of == STEP_NONE || operation->bytes > program->operations[*of].bytes)
+			*of = i;
+	}
+	return count;
+}
+
+/* Classes in the order of their first operations, because ports follow from it. An all-to-all opens its connections
+ * anew each time. */
+static int load_classes(struct building *building, const struct step_program *program, uint32_t stage)
+{
+	uint32_t largest[STEP_CLASSES], left = find_largest(building, program, stage, largest);
+	int error = 0;
+	building->again_count = 0;
+	for (uint32_t i = 0; !error && left > 0; i++) {
+		const struct step_operation *operation = &program->operations[i];
+		uint32_t *of = &largest[step_class_of(building->plan, stage, operation) % STEP_CLASSES];
+		if (!is_sent(operation))
+			continue;
+		if (*of == STEP_NONE) {
+			for (uint32_t k = 0; operation->dimension == STEP_EP && k < building->again_count; k++)
+				building->turns[building->again[k]]++;
+			continue;
+		}
+		error = load_operation(building, &program->operations[*of], stage);
+		*of = STEP_NONE;
+		left--;
+	}
+	return error;
+}
+
 static int load_stage(struct building *building, uint32_t stage)
 {
 	struct step_program program;
-	uint32_t largest[STEP_CLASSES];
 	int error = program_make(building->plan, stage, &program);
-	for (unsigned i = 0; i < STEP_CLASSES; i++)
-		largest[i] = STEP_NONE;
-	for (uint32_t i = 0; !error && i < program.count; i++) {
-		const struct step_operation *operation = &program.operations[i];
-		uint32_t *of = &largest[step_class_of(building->plan, stage, operation) % STEP_CLASSES];
-		if (operation->kind != STEP_SEND && operation->kind != STEP_COLLECTIVE)
-			continue;
-		if (*of == STEP_NONE || operation->bytes > program.operations[*of].bytes)
-			*of = i;
-	}
-	for (unsigned i = 0; !error && i < STEP_CLASSES; i++)
-		if (largest[i] != STEP_NONE)
-			error = load_operation(building, &program.operations[largest[i]], stage);
+	if (!error)
+		error = load_classes(building, &program, stage);
 	program_free(&program);
 	return error;
 }
@@ -336,15 +418,23 @@ int step_loads_make(const struct simulation *simulation, const struct step_plan 
 	*loads = (struct step_loads){ .class_count = plan->pp * STEP_CLASSES };
 	loads->classes = calloc(loads->class_count, sizeof(*loads->classes));
 	building.routes = routes_make(&simulation->network);
+	building.turns = calloc((size_t)simulation->network.endpoint_count + 1, sizeof(*building.turns));
 	building.bytes = calloc((size_t)link_count(&building) + 1, sizeof(*building.bytes));
-	int error = loads->classes && building.routes && building.bytes ? 0 : -ENOMEM;
+	int error = loads->classes && building.routes && building.bytes && building.turns
+			    ? spread_open(&building.spread, &simulation->config, building.routes)
+			    : -ENOMEM;
 	for (uint32_t i = 0; !error && i < plan->pp; i++)
 		error = load_stage(&building, i);
 	if (!error)
 		error = make_limits(&building);
 	if (!error)
 		error = step_loads_finish(loads);
+	spread_close(&building.spread);
 	routes_free(building.routes);
+	number_map_free(&building.open);
+	number_map_free(&building.places);
+	free(building.turns);
+	free(building.again);
 	free(building.bytes);
 	free(building.used);
 	free(building.entries);

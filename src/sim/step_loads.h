@@ -1,4 +1,4 @@
-/* What a step's communication loads the links of its network with (steps/loads.h): the messages of each collective, and
+/* The load of a step's communication on the links of its network (steps/loads.h): the messages of each collective, and
  * the ways that their packets would take. */
 #ifndef SIM_STEP_LOADS_H
 #define SIM_STEP_LOADS_H

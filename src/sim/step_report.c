@@ -7,7 +7,8 @@
 #include "os/json.h"
 #include "sim/value.h"
 
-#define GB 1e9
+#define GB      1e9
+#define NO_GAIN 0.001 /* of a step */
 
 static const char *const recomputes[] = { "none", "selective", "full" };
 static const char *const schedules[] = { "1f1b", "interleaved", "zero-bubble" };
@@ -117,10 +118,63 @@ static void put_exposed(FILE *out, const struct step *step)
 static void put_bound(FILE *out, const struct step *step)
 {
 	if (step->bound == 0)
-		fprintf(out, "no network between hosts makes it faster\n");
+		fprintf(out, "no network between hosts makes it faster");
 	else
-		fprintf(out, "no network between hosts gains more than %.2f%%\n", 100 * step->bound);
+		fprintf(out, "no network between hosts gains more than %.2f%%", 100 * step->bound);
+	if (step->bound < NO_GAIN)
+		fprintf(out, ": exposed communication between hosts %.2f%%, bound by %s",
+			100 * step_exposed_between_hosts(step), step_bound_by(step));
+	fputc('\n', out);
 }
+
+const char *step_report_why_same(const struct step *step, bool is_by_formula, char *text, size_t size)
+{
+	const double part = 100 * step_exposed_between_hosts(step);
+
+	if (step->bound < NO_GAIN)
+		snprintf(text, size, "exposed communication between hosts %.2f%%, bound by %s", part,
+			step_bound_by(step));
+	else if (is_by_formula)
+		snprintf(text, size,
+			"by formula only rates and delays of the links between hosts count, and by these the exposed "
+			"%.2f%% take as long",
+			part);
+	else
+		snprintf(text, size, "the exposed %.2f%% of communication between hosts take as long", part);
+	return text;
+}
+
+/* ---- A table ----------------------------------------------------------------------------------------------------- */
+
+static double all_exposed(const struct step *step)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		sum += step->times.exposed[i];
+	return sum;
+}
+
+void step_report_heading(FILE *out)
+{
+	fprintf(out, "%-34s %10s %10s %10s %10s %7s %10s %9s\n", "", "step", "computing", "exposed", "bubble", "MFU",
+		"tokens/s", "net gains");
+}
+
+void step_report_line(FILE *out, const char *name, const struct step *step)
+{
+	const struct step_times *times = &step->times;
+	char whole[32], compute[32], exposed[32], bubble[32], tokens[32];
+
+	fprintf(out, "%-34s %10s %10s %10s %10s %6.1f%% %10s %8.2f%%\n", name,
+		value_time_text(times->step, whole, sizeof(whole)),
+		value_time_text((vb_time)times->compute, compute, sizeof(compute)),
+		value_time_text((vb_time)all_exposed(step), exposed, sizeof(exposed)),
+		value_time_text((vb_time)times->bubble, bubble, sizeof(bubble)), 100 * mfu_of(step),
+		value_count_text(tokens_a_second(step), tokens, sizeof(tokens)), 100 * step->bound);
+}
+
+/* ---- Text of one ------------------------------------------------------------------------------------------------- */
 
 void step_report_times(FILE *out, const struct step *step, const char *how, uint32_t steps)
 {
@@ -241,8 +295,11 @@ static void put_times(
 	put_by_dimension(out, "exposed_ps", times->exposed);
 	fprintf(out, ", \"bubble_ps\": %.0f}", times->bubble);
 	put_by_dimension(out, "bytes_a_rank", times->bytes);
-	fprintf(out, ", \"tokens_a_second\": %.6g, \"mfu\": %.6g, \"gpu_idle_share\": %.6g, \"network_bound\": %.6g",
-		tokens_a_second(step), mfu_of(step), idle_share(times), step->bound);
+	fprintf(out,
+		", \"tokens_a_second\": %.6g, \"mfu\": %.6g, \"gpu_idle_share\": %.6g, \"network_bound\": %.6g, "
+		"\"exposed_between_hosts_share\": %.6g, \"bound_by\": \"%s\"",
+		tokens_a_second(step), mfu_of(step), idle_share(times), step->bound, step_exposed_between_hosts(step),
+		step_bound_by(step));
 	if (strcmp(mode, "packets") == 0) /* by which other modes are judged */
 		fprintf(out, ", \"error\": {\"step\": 0}");
 	else if (check)

@@ -7,28 +7,111 @@
 #include <string.h>
 #include "os/json.h"
 #include "sim/report.h"
-#include "sim/step_check.h"
 #include "sim/step_report.h"
 #include "sim/value.h"
 
-static int refuse(const struct sim_options *options, uint32_t workload, int error, const char *why)
+static bool is_by_packets(const struct session *session)
 {
-	fprintf(stderr, "verbena sim: %s: workload.%" PRIu32 ": %s\n", options->arguments[0], workload,
-		error == -EINVAL ? why : strerror(-error));
-	return error == -EINVAL ? SIM_EXIT_USAGE : SIM_EXIT_BAD_NEWS;
+	return session->scenario->mode == MODE_PACKETS;
 }
 
-static int check_options(const struct sim_options *options)
+static const char *mode_name(const struct session *session)
 {
-	const bool is_told_by_packets =
-		options->csv || options->pcap || options->trace || options->explains_pfc || options->explains_job;
+	static const char *const names[] = { "packets", "flows", "formula" };
+	return names[session->scenario->mode];
+}
 
-	if (is_told_by_packets) {
-		fprintf(stderr, "verbena sim: a step without packets takes no --csv, --pcap, --trace or --explain\n");
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
+
+static int run_fast(const struct session *session, const char *file, uint32_t workload, struct step *step)
+{
+	char why[400] = "";
+	int rc = step_open(&session->simulation, workload, step, why, sizeof(why));
+
+	if (!rc)
+		rc = step_check_memory(&session->simulation, step, why, sizeof(why));
+	if (!rc)
+		rc = step_find_network(&session->simulation, step);
+	if (!rc)
+		rc = step_run(step);
+	return rc ? session_refuse(session, file, rc, why) : SIM_EXIT_OK;
+}
+
+static int run_all_fast(const struct session *session, const char *file, struct step_runs *runs)
+{
+	int status = SIM_EXIT_OK;
+
+	while (!status && runs->count < session->scenario->workload_count) {
+		status = run_fast(session, file, runs->count, &runs->steps[runs->count]);
+		runs->count++;
+	}
+	return status;
+}
+
+static int run_by_packets(struct session *session, const struct sim_options *options, struct step_runs *runs)
+{
+	int status = session_run(session, options);
+
+	if (status || report_end(&session->simulation) != FABRIC_DONE)
+		return status;
+	runs->count = 1;
+	return step_take_times(&session->simulation, &runs->steps[0]) ? session_refuse(session, "the step", -ENOMEM, "")
+								      : SIM_EXIT_OK;
+}
+
+int step_runs_make(struct session *session, const struct sim_options *options, const char *file, struct step_runs *runs)
+{
+	*runs = (struct step_runs){ .steps = calloc(session->scenario->workload_count, sizeof(*runs->steps)) };
+	if (!runs->steps)
+		return session_refuse(session, file, -ENOMEM, "");
+	return is_by_packets(session) ? run_by_packets(session, options, runs) : run_all_fast(session, file, runs);
+}
+
+void step_runs_close(struct step_runs *runs)
+{
+	for (uint32_t i = 0; i < runs->count; i++)
+		step_close(&runs->steps[i]);
+	free(runs->steps);
+	free(runs->checks);
+	*runs = (struct step_runs){ 0 };
+}
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+
+static int open_checks(const struct session *session, const struct sim_options *options, struct step_runs *runs)
+{
+	double part;
+
+	if (options->exact_check && (!value_real(options->exact_check, &part) || part <= 0 || part > 1)) {
+		fprintf(stderr, "verbena sim: --exact-check takes a part of the bytes, as 10%%\n");
 		return SIM_EXIT_USAGE;
 	}
-	return SIM_EXIT_OK;
+	if (options->skips_check)
+		return SIM_EXIT_OK;
+	runs->checks = calloc(session->scenario->workload_count, sizeof(*runs->checks));
+	return runs->checks ? SIM_EXIT_OK : session_refuse(session, "the check", -ENOMEM, "");
 }
+
+/* Of one step, unless none is wanted. */
+static int run_check(
+	struct session *session, const struct sim_options *options, struct step_runs *runs, uint32_t number)
+{
+	char why[400] = "";
+	double part = 0;
+
+	if (!runs->checks)
+		return SIM_EXIT_OK;
+	if (options->exact_check)
+		value_real(options->exact_check, &part);
+	session_watch(session, options, "operation");
+	session->progress.of = "the check: ";
+	int rc = step_check_run(
+		&session->simulation, &runs->steps[number], part, &runs->checks[number], why, sizeof(why));
+	progress_end(&session->progress);
+	return rc ? session_refuse(session, "the check", rc, why) : SIM_EXIT_OK;
+}
+
+/* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
 /* FNV-1a, of all that was told. */
 static uint64_t mix(uint64_t hash, const struct step *step)
@@ -47,136 +130,188 @@ static uint64_t mix(uint64_t hash, const struct step *step)
 	return hash;
 }
 
-static void put_text(const struct step *step, uint32_t steps, bool is_dry)
+static uint64_t hash_of(const struct step_runs *runs)
 {
-	putchar('\n');
-	step_report_plan(stdout, step);
-	if (!is_dry)
-		step_report_times(stdout, step,
-			step->network.loads ? "by flows: links are shared max-min fairly"
-					    : "by formula: without contention",
-			steps);
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (uint32_t i = 0; i < runs->count; i++)
+		hash = mix(hash, &runs->steps[i]);
+	return hash;
 }
 
-static void put_head(const struct session *session, bool is_json)
+void step_runs_json(FILE *out, const struct session *session, const struct step_runs *runs)
 {
-	if (!is_json) {
-		report_network(stdout, &session->simulation);
-		printf("; %" PRIu32 " ranks\n", simulation_ranks(&session->simulation));
-		return;
+	vb_time longest = 0;
+
+	fprintf(out, "{\"name\": ");
+	vb_json_string(out, session->scenario->name);
+	fprintf(out, ", \"steps\": [");
+	for (uint32_t i = 0; i < runs->count; i++) {
+		fputs(i ? ",\n  " : "\n  ", out);
+		step_report_json(out, &runs->steps[i], mode_name(session), session->scenario->workloads[i].step.steps,
+			runs->checks ? &runs->checks[i] : NULL);
+		longest = runs->steps[i].times.step > longest ? runs->steps[i].times.step : longest;
 	}
-	printf("{\"name\": ");
-	vb_json_string(stdout, session->scenario->name);
-	printf(", \"steps\": [");
+	fprintf(out, "], \"end\": \"done\", \"jct_ps\": %" PRId64 ", \"result_hash\": \"%016" PRIx64 "\"}",
+		(int64_t)longest, hash_of(runs));
 }
 
-static void put_end(const struct sim_options *options, uint64_t hash, vb_time longest)
+static void put_head(const struct session *session)
 {
-	if (options->is_json)
-		printf("], \"end\": \"done\", \"jct_ps\": %" PRId64 ", \"result_hash\": \"%016" PRIx64 "\"}\n",
-			(int64_t)longest, hash);
-	else if (!options->is_dry)
-		printf("result %016" PRIx64 "\n", hash);
+	report_network(stdout, &session->simulation);
+	printf("; %" PRIu32 " ranks\n", simulation_ranks(&session->simulation));
 }
 
-static int run_step(
-	const struct session *session, const struct sim_options *options, uint32_t workload, struct step *step)
+/* Each step before its check, which takes longer. */
+static int put_text(struct session *session, const struct sim_options *options, struct step_runs *runs)
 {
-	char why[400] = "";
-	int rc = step_open(&session->simulation, workload, step, why, sizeof(why));
-
-	if (!rc)
-		rc = step_find_network(&session->simulation, step);
-	if (!rc && !options->is_dry)
-		rc = step_check_memory(&session->simulation, step, why, sizeof(why));
-	if (!rc && !options->is_dry)
-		rc = step_run(step);
-	return rc ? refuse(options, workload, rc, why) : SIM_EXIT_OK;
-}
-
-static int run_steps(const struct session *session, const struct sim_options *options, struct step *steps)
-{
+	const char *how = session->scenario->mode == MODE_FLOWS ? "by flows: links are shared max-min fairly"
+								: "by formula: without contention";
 	int status = SIM_EXIT_OK;
 
-	for (uint32_t i = 0; !status && i < session->scenario->workload_count; i++)
-		status = run_step(session, options, i, &steps[i]);
+	put_head(session);
+	for (uint32_t i = 0; !status && i < runs->count; i++) {
+		putchar('\n');
+		step_report_plan(stdout, &runs->steps[i]);
+		step_report_times(stdout, &runs->steps[i], how, session->scenario->workloads[i].step.steps);
+		fflush(stdout);
+		status = run_check(session, options, runs, i);
+		if (!status && runs->checks)
+			step_report_check(stdout, &runs->checks[i]);
+	}
+	if (!status)
+		printf("result %016" PRIx64 "\n", hash_of(runs));
 	return status;
 }
 
-static void put_step(const struct session *session, const struct sim_options *options, const struct step *step,
-	const struct step_check *check)
+static int put_json(struct session *session, const struct sim_options *options, struct step_runs *runs)
 {
-	const uint32_t of_training = session->scenario->workloads[step->workload].step.steps;
-
-	if (options->is_json) {
-		fputs(step->workload ? ",\n  " : "\n  ", stdout);
-		step_report_json(stdout, step, step->network.loads ? "flows" : "formula", of_training, check);
-	} else {
-		put_text(step, of_training, options->is_dry);
-	}
-}
-
-static int run_check(
-	struct session *session, const struct sim_options *options, const struct step *step, struct step_check *check)
-{
-	char why[400] = "";
-	double part = 0;
-
-	if (options->exact_check && (!value_real(options->exact_check, &part) || part <= 0 || part > 1)) {
-		fprintf(stderr, "verbena sim: --exact-check takes a part of the bytes, as 10%%\n");
-		return SIM_EXIT_USAGE;
-	}
-	session_watch(session, options, "operation");
-	session->progress.of = "the check: ";
-	int rc = step_check_run(&session->simulation, step, part, check, why, sizeof(why));
-	progress_end(&session->progress);
-	return rc ? refuse(options, step->workload, rc, why) : SIM_EXIT_OK;
-}
-
-/* Steps have run before anything is told; then each is checked, which takes longer. */
-static int tell_steps(struct session *session, const struct sim_options *options, const struct step *steps)
-{
-	const bool is_checked = !options->is_dry && !options->skips_check;
-	uint64_t hash = 0xcbf29ce484222325u;
-	vb_time longest = 0;
 	int status = SIM_EXIT_OK;
 
-	put_head(session, options->is_json);
-	for (uint32_t i = 0; !status && i < session->scenario->workload_count; i++) {
-		struct step_check check = { 0 };
-		if (!options->is_json)
-			put_step(session, options, &steps[i], NULL);
-		fflush(stdout);
-		if (is_checked)
-			status = run_check(session, options, &steps[i], &check);
-		if (status)
-			return status;
-		if (options->is_json)
-			put_step(session, options, &steps[i], is_checked ? &check : NULL);
-		else if (is_checked)
-			step_report_check(stdout, &check);
-		hash = mix(hash, &steps[i]);
-		longest = steps[i].times.step > longest ? steps[i].times.step : longest;
-	}
-	put_end(options, hash, longest);
+	for (uint32_t i = 0; !status && i < runs->count; i++)
+		status = run_check(session, options, runs, i);
+	if (status)
+		return status;
+	step_runs_json(stdout, session, runs);
+	putchar('\n');
 	return SIM_EXIT_OK;
+}
+
+/* ---- A dry run --------------------------------------------------------------------------------------------------- */
+
+static int add_cost(const struct session *session, uint32_t workload, struct step_cost *sum, char *why, size_t size)
+{
+	struct step_cost cost;
+	struct step step;
+	int rc = step_open(&session->simulation, workload, &step, why, size);
+
+	if (!rc)
+		rc = step_check_memory(&session->simulation, &step, why, size);
+	if (!rc)
+		rc = step_cost_by_formula(&session->simulation, &step, &cost);
+	if (rc)
+		return rc;
+	sum->operations += cost.operations;
+	sum->cpu_s += cost.cpu_s;
+	sum->bytes = cost.bytes > sum->bytes ? cost.bytes : sum->bytes; /* one runs after the other */
+	return 0;
+}
+
+static int cost_by_formula(const struct session *session, char *text, size_t size)
+{
+	struct step_cost sum = { 0 };
+	char operations[32], bytes[32];
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < session->scenario->workload_count; i++)
+		rc = add_cost(session, i, &sum, text, size);
+	if (!rc)
+		snprintf(text, size, "by %s: about %s operations: %.2g s of CPU time, %s of memory", mode_name(session),
+			value_count_text(sum.operations, operations, sizeof(operations)), sum.cpu_s,
+			value_bytes_text((uint64_t)sum.bytes, bytes, sizeof(bytes)));
+	return rc;
+}
+
+static int cost_by_packets(struct session *session, char *text, size_t size)
+{
+	char why[400];
+	int rc = simulation_plan_step(&session->simulation, why, sizeof(why));
+
+	if (rc)
+		snprintf(text, size, "%s", why);
+	else
+		snprintf(text, size, "by packets: %s", estimate_text(&session->simulation.estimate, why, sizeof(why)));
+	return rc;
+}
+
+/* A step that would be refused has no cost, but a plan. */
+int step_tell_cost(struct session *session, const char *file)
+{
+	char text[500];
+	int rc = is_by_packets(session) ? cost_by_packets(session, text, sizeof(text))
+					: cost_by_formula(session, text, sizeof(text));
+
+	if (rc && rc != -EINVAL)
+		return session_refuse(session, file, rc, "");
+	printf("%s%s\n", rc ? "it would not run: " : "", text);
+	return SIM_EXIT_OK;
+}
+
+static int tell_plans(struct session *session, const char *file)
+{
+	struct step step;
+	char why[400] = "";
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < session->scenario->workload_count; i++)
+		rc = step_open(&session->simulation, i, &step, why, sizeof(why));
+	if (rc)
+		return session_refuse(session, file, rc, why);
+	put_head(session);
+	for (uint32_t i = 0; i < session->scenario->workload_count; i++) {
+		step_open(&session->simulation, i, &step, why, sizeof(why));
+		putchar('\n');
+		step_report_plan(stdout, &step);
+	}
+	printf("\ncost    ");
+	return step_tell_cost(session, file);
+}
+
+/* ---- One scenario ------------------------------------------------------------------------------------------------ */
+
+static int check_options(const struct sim_options *options)
+{
+	const bool is_told_by_packets =
+		options->csv || options->pcap || options->trace || options->explains_pfc || options->explains_job;
+
+	if (is_told_by_packets) {
+		fprintf(stderr, "verbena sim: a step without packets takes no --csv, --pcap, --trace or --explain\n");
+		return SIM_EXIT_USAGE;
+	}
+	return SIM_EXIT_OK;
+}
+
+/* Nothing is told before all have run. */
+static int run_and_tell(struct session *session, const struct sim_options *options)
+{
+	struct step_runs runs;
+	int status = step_runs_make(session, options, options->arguments[0], &runs);
+
+	if (!status)
+		status = open_checks(session, options, &runs);
+	if (!status)
+		status = options->is_json ? put_json(session, options, &runs) : put_text(session, options, &runs);
+	step_runs_close(&runs);
+	return status;
 }
 
 int step_run_all(struct session *session, const struct sim_options *options)
 {
-	struct step *steps = calloc(session->scenario->workload_count, sizeof(*steps));
 	int status = check_options(options);
 
-	if (!status && !steps)
-		status = refuse(options, 0, -ENOMEM, "");
-	if (!status)
-		status = run_steps(session, options, steps);
-	if (!status)
-		status = tell_steps(session, options, steps);
-	for (uint32_t i = 0; steps && i < session->scenario->workload_count; i++)
-		step_close(&steps[i]);
-	free(steps);
-	return status;
+	if (status)
+		return status;
+	return options->is_dry ? tell_plans(session, options->arguments[0]) : run_and_tell(session, options);
 }
 
 int step_tell_run(const struct simulation *simulation)
@@ -186,10 +321,11 @@ int step_tell_run(const struct simulation *simulation)
 	if (report_end(simulation) != FABRIC_DONE)
 		return 0;
 	int rc = step_take_times(simulation, &step);
-	if (rc)
-		return rc;
-	putchar('\n');
-	step_report_plan(stdout, &step);
-	step_report_times(stdout, &step, "by packets", simulation->scenario->workloads[0].step.steps);
-	return 0;
+	if (!rc) {
+		putchar('\n');
+		step_report_plan(stdout, &step);
+		step_report_times(stdout, &step, "by packets", simulation->scenario->workloads[0].step.steps);
+	}
+	step_close(&step);
+	return rc;
 }

@@ -3,7 +3,15 @@
 
 #include "base/invariant.h"
 
-enum { STEPS_SEEN = 16 };
+enum {
+	STEPS_SEEN = 16,
+	PLACES = 8, /* of pairwise: messages that a rank has under way */
+};
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
 
 static void count(struct traffic *traffic, uint64_t bytes, double times, const struct fabric_config *config)
 {
@@ -77,44 +85,102 @@ static void count_edges(struct traffic *traffic, const struct simulation *simula
 			}
 }
 
+/* Of the messages that a rank sends in a collective those that are under way at a time. */
+static double part_at_once(const struct collective *of)
+{
+	const struct collective_algorithm *algorithm = collective_find(of);
+	const double at_once = algorithm->waiting == FOR_BOTH_RINGS ? 2
+			       : algorithm->waiting == FOR_A_PLACE  ? PLACES
+								    : 1;
+
+	if (algorithm->edges || algorithm->waiting == FOR_ALL_OF_A_HALF)
+		return 1;
+	const double steps = collective_steps(of, algorithm);
+	return at_once < steps ? at_once / steps : 1;
+}
+
+static void count_at_once(struct traffic *traffic, double packets, bool may_meet)
+{
+	traffic->at_once += packets;
+	traffic->meeting += may_meet ? packets : 0;
+}
+
+/* By such an algorithm a rank gets messages from one other rank at a time. */
+static bool is_in_step(const struct collective *of)
+{
+	const struct collective_algorithm *algorithm = collective_find(of);
+	return !algorithm->edges && !collective_opens_each(algorithm);
+}
+
 static void count_collective(
 	struct traffic *traffic, const struct simulation *simulation, const struct collective_job *job)
 {
+	const double before = traffic->packets;
+
 	if (job->algorithm->edges)
 		count_edges(traffic, simulation, job);
 	else
 		count_steps(traffic, simulation, job);
+	count_at_once(traffic, (traffic->packets - before) * part_at_once(&job->of), !is_in_step(&job->of));
 	traffic->classes |= (uint8_t)(1u << job->of.traffic_class);
 }
 
 /* Messages of a collective are counted as if all were of the mean size. */
-static void count_operation(struct traffic *traffic, const struct simulation *simulation, uint32_t number)
+static struct traffic traffic_of_operation(const struct simulation *simulation, uint32_t number)
 {
 	const struct graph *graph = &simulation->job_file.graph;
 	const struct graph_operation *its = &graph->operations[number];
 	const double times = (double)graph_job_sends(&simulation->graph_job, number);
-	double bytes = (double)its->bytes;
+	struct traffic traffic = {
+		.messages = times, .bytes = (double)its->bytes, .classes = (uint8_t)(1u << its->traffic_class)
+	};
+	bool may_meet = true;
+	double part = 1;
 
 	if (times == 0)
-		return;
+		return (struct traffic){ .classes = traffic.classes };
 	if (its->kind == GRAPH_COLLECTIVE) {
 		const struct collective of = graph_collective_of(graph, number);
-		bytes = collective_law(&of).bytes;
+		traffic.bytes = collective_law(&of).bytes;
+		part = part_at_once(&of);
+		may_meet = !is_in_step(&of);
 	}
-	traffic->messages += times;
-	traffic->bytes += bytes;
-	count(traffic, (uint64_t)(bytes / times), graph_job_leaving(&simulation->graph_job, number),
+	count(&traffic, (uint64_t)(traffic.bytes / times), graph_job_leaving(&simulation->graph_job, number),
 		&simulation->config);
+	count_at_once(&traffic, traffic.packets * part, may_meet);
+	return traffic;
+}
+
+/* Of a stream one operation is under way at a time, and all without a stream may be. */
+static void count_rank(struct traffic *traffic, const struct simulation *simulation, uint32_t rank)
+{
+	const struct graph *graph = &simulation->job_file.graph;
+	struct traffic most[GRAPH_NO_STREAM + 1] = { 0 };
+
+	for (uint32_t i = graph->first[rank]; i < graph->first[rank + 1]; i++) {
+		const struct traffic its = traffic_of_operation(simulation, i);
+		struct traffic *of_stream = &most[graph->operations[i].stream];
+		const bool runs_beside = graph->operations[i].stream == GRAPH_NO_STREAM;
+		traffic->messages += its.messages;
+		traffic->bytes += its.bytes;
+		traffic->packets += its.packets;
+		traffic->acks += its.acks;
+		traffic->classes |= its.classes;
+		of_stream->at_once =
+			runs_beside ? of_stream->at_once + its.at_once : larger(of_stream->at_once, its.at_once);
+		of_stream->meeting =
+			runs_beside ? of_stream->meeting + its.meeting : larger(of_stream->meeting, its.meeting);
+	}
+	for (uint32_t i = 0; i <= GRAPH_NO_STREAM; i++) {
+		traffic->at_once += most[i].at_once;
+		traffic->meeting += most[i].meeting;
+	}
 }
 
 static void count_graph(struct traffic *traffic, const struct simulation *simulation)
 {
-	const struct graph *graph = &simulation->job_file.graph;
-
-	for (uint32_t i = 0; i < graph->count; i++) {
-		count_operation(traffic, simulation, i);
-		traffic->classes |= (uint8_t)(1u << graph->operations[i].traffic_class);
-	}
+	for (uint32_t rank = 0; rank < simulation->job_file.graph.ranks; rank++)
+		count_rank(traffic, simulation, rank);
 }
 
 struct traffic traffic_of(const struct simulation *simulation)
@@ -128,6 +194,7 @@ struct traffic traffic_of(const struct simulation *simulation)
 		count(&traffic, list->flows[i].bytes, 1, &simulation->config);
 		traffic.classes |= (uint8_t)(1u << list->flows[i].traffic_class);
 	}
+	count_at_once(&traffic, traffic.packets, true);
 	if (simulation->has_graph)
 		count_graph(&traffic, simulation);
 	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)

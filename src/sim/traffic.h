@@ -7,7 +7,9 @@
 struct traffic {
 	double messages, bytes; /* may be more than fit integers, like the next */
 	double packets, acks;   /* of the network: what stays in a host is none */
-	uint8_t classes;        /* a bit for each traffic class */
+	double at_once;         /* of these packets, under way at a time at most */
+	double meeting;  /* of those, sent where several senders may have one receiver: they are likely to wait */
+	uint8_t classes; /* a bit for each traffic class */
 };
 
 struct traffic traffic_of(const struct simulation *simulation);

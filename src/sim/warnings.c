@@ -11,6 +11,7 @@
 #include "sim/idle_keys.h"
 #include "sim/link_name.h"
 #include "sim/simulation.h"
+#include "sim/step_keys.h"
 #include "sim/traffic.h"
 
 struct looking {
@@ -391,6 +392,14 @@ static void look_at_idle_keys(struct looking *looking)
 	}
 }
 
+static void look_at_steps(struct looking *looking)
+{
+	const char *path, *why;
+
+	for (size_t place = 0; (path = step_keys_idle(looking->simulation, &place, &why));)
+		warn(looking, "%s: %s: no effect", path, why);
+}
+
 /* A congestion control uses marks, or the scenario configures them. */
 static bool marks_matter(const struct simulation *simulation)
 {
@@ -409,17 +418,27 @@ static void tell_notes(struct looking *looking)
 		warn(looking, "network.file: %s", looking->simulation->network_note);
 }
 
+/* Of packets, and their queues. */
+static void look_at_packets(struct looking *looking)
+{
+	const struct simulation *simulation = looking->simulation;
+
+	look_at_classes(looking);
+	look_at_headroom(looking);
+	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)
+		look_at_switch(looking, i);
+	look_at_transport(looking);
+	look_at_faults(looking);
+}
+
 void warnings_find(struct simulation *simulation)
 {
 	struct looking looking = { simulation, &simulation->network, &simulation->config,
 		traffic_of(simulation).classes, 0 };
 
 	tell_notes(&looking);
-	look_at_classes(&looking);
-	look_at_headroom(&looking);
-	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)
-		look_at_switch(&looking, i);
-	look_at_transport(&looking);
-	look_at_faults(&looking);
+	if (!simulation->config.by_flows)
+		look_at_packets(&looking);
 	look_at_idle_keys(&looking);
+	look_at_steps(&looking);
 }

@@ -63,7 +63,7 @@ static double sent(const struct step_plan *plan, const struct step_operation *op
 		return 0;
 	const struct collective of = { .kind = operation->collective,
 		.algorithm = operation->algorithm,
-		.ranks = program_members(plan, operation->dimension),
+		.ranks = step_members(plan, operation->dimension),
 		.bytes = operation->bytes };
 	return collective_law(&of).bytes;
 }

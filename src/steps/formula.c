@@ -2,6 +2,7 @@
 #include "steps/formula.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/invariant.h"
 #include "base/timers.h"
 #include "net/collectives.h"
@@ -47,18 +48,55 @@ struct going {
 
 /* ---- Times ------------------------------------------------------------------------------------------------------- */
 
-static const struct formula_way *way_of(const struct going *going, const struct step_operation *operation)
+static double transfer(const struct formula_link *link, double bytes)
 {
-	return &going->network->ways[operation->dimension];
+	return bytes / link->bytes_a_second * (double)VB_S;
 }
 
-static struct collective_law law_of(const struct going *going, const struct step_operation *operation)
+/* A share goes once or twice round. Either its way is what takes longest, the sum along all links, or a link of either
+ * kind, which sends share after share. */
+static double ring_time(const struct formula_way *way, const struct collective_law *law)
 {
+	const double near = (double)(uint64_t)(law->alphas * way->near_part), far = law->alphas - near;
+	const double along = near * way->near.alpha + far * way->link.alpha +
+			     transfer(&way->near, law->bytes * near / law->alphas) +
+			     transfer(&way->link, law->bytes * far / law->alphas);
+	const double at_link = way->link.alpha + transfer(&way->link, law->bytes);
+	const double at_near = near > 0 ? way->near.alpha + transfer(&way->near, law->bytes) : 0;
+	const double longest = along > at_link ? along : at_link;
+	return longest > at_near ? longest : at_near;
+}
+
+/* Of a collective or a message: the bytes that a rank sends, how long these take on the slowest link, and what the
+ * whole takes longer: until it has ended, or is there. */
+struct sending {
+	double bytes, takes, tail;
+};
+
+static struct sending collective_sending(const struct going *going, const struct step_operation *operation)
+{
+	const struct formula_way *way = &going->network->ways[operation->dimension];
 	const struct collective of = { .kind = operation->collective,
 		.algorithm = operation->algorithm,
-		.ranks = program_members(going->plan, operation->dimension),
+		.ranks = step_members(going->plan, operation->dimension),
 		.bytes = operation->bytes };
-	return collective_law(&of);
+	const struct collective_law law = collective_law(&of);
+	struct sending sending = { law.bytes, transfer(&way->link, law.bytes), law.alphas * way->link.alpha };
+	if (strcmp(collective_find(&of)->name, "ring") == 0)
+		sending.tail = ring_time(way, &law) - sending.takes;
+	return sending;
+}
+
+/* Between a stage and the other one of a message. */
+static const struct formula_link *boundary(const struct going *going, uint32_t stage, uint32_t other)
+{
+	return &going->network->boundaries[(stage + 1) % going->plan->pp == other ? stage : other].link;
+}
+
+static struct sending message_sending(const struct going *going, uint32_t stage, const struct step_operation *operation)
+{
+	const struct formula_link *link = boundary(going, stage, operation->peer);
+	return (struct sending){ (double)operation->bytes, transfer(link, (double)operation->bytes), link->alpha };
 }
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
@@ -90,39 +128,47 @@ static bool has_ended(const struct stage *stage, uint32_t number)
 	return number == STEP_NONE || stage->end[number] >= 0;
 }
 
-/* What is left when its bytes have been sent, at `at`. */
+/* A collective ends later than its bytes have left; a message's sender is free then, and its receiver has it later. */
 static void have_sent(struct going *going, uint32_t slot, vb_time at)
 {
 	const struct step_operation *operation = running_at(going, slot);
-	const struct formula_way *way = way_of(going, operation);
-	if (operation->kind == STEP_COLLECTIVE) {
-		end_at(going, slot, at + (vb_time)(law_of(going, operation).alphas * way->alpha + 0.5));
+	const bool is_message = operation->kind == STEP_SEND;
+	const struct sending sending = is_message ? message_sending(going, slot / STEP_STREAMS, operation)
+						  : collective_sending(going, operation);
+	const vb_time there = at + (vb_time)(sending.tail + 0.5);
+	end_at(going, slot, is_message ? at : there);
+	if (!is_message)
 		return;
-	}
 	struct message *message = &going->messages[operation->tag];
-	end_at(going, slot, at);
-	message->arrived = at + (vb_time)(way->alpha + 0.5);
+	message->arrived = there;
 	if (message->receiver != STEP_NONE)
-		end_at(going, message->receiver, message->arrived);
+		end_at(going, message->receiver, there);
 }
 
-static void begin_sending(struct going *going, uint32_t slot)
+/* By flows; false: it shares nothing. */
+static bool share(struct going *going, uint32_t slot, double bytes)
 {
-	const struct step_operation *operation = running_at(going, slot);
-	const struct formula_way *way = way_of(going, operation);
-	const double bytes = operation->kind == STEP_SEND ? (double)operation->bytes : law_of(going, operation).bytes;
-	if (going->shares) {
-		const uint32_t class = step_class_of(going->plan, slot / STEP_STREAMS, operation);
-		if (going->network->loads->classes[class].hop_count) {
-			shares_begin(going->shares, slot, class, bytes, going->now);
-			return;
-		}
-	}
-	const double takes = bytes / way->bytes_a_second * (double)VB_S;
-	if (operation->kind == STEP_SEND)
-		have_sent(going, slot, going->now + (vb_time)(takes + 0.5));
-	else
-		end_at(going, slot, going->now + (vb_time)(law_of(going, operation).alphas * way->alpha + takes + 0.5));
+	if (!going->shares)
+		return false;
+	const uint32_t class = step_class_of(going->plan, slot / STEP_STREAMS, running_at(going, slot));
+	if (going->network->loads->classes[class].hop_count == 0)
+		return false;
+	shares_begin(going->shares, slot, class, bytes, going->now);
+	return true;
+}
+
+static void begin_message(struct going *going, uint32_t slot)
+{
+	const struct sending sending = message_sending(going, slot / STEP_STREAMS, running_at(going, slot));
+	if (!share(going, slot, sending.bytes))
+		have_sent(going, slot, going->now + (vb_time)(sending.takes + 0.5));
+}
+
+static void begin_collective(struct going *going, uint32_t slot)
+{
+	const struct sending sending = collective_sending(going, running_at(going, slot));
+	if (!share(going, slot, sending.bytes))
+		end_at(going, slot, going->now + (vb_time)(sending.takes + sending.tail + 0.5));
 }
 
 static void await_message(struct going *going, uint32_t slot)
@@ -148,7 +194,7 @@ static void meet(struct going *going, struct meeting *meeting, uint32_t slot)
 	for (uint32_t i = 0; meeting->come == wanted && i < wanted; i++) {
 		const struct stage *stage = stage_at(going, meeting->slots[i]);
 		stage->begin[stage->running[meeting->slots[i] % STEP_STREAMS]] = going->now;
-		begin_sending(going, meeting->slots[i]);
+		begin_collective(going, meeting->slots[i]);
 	}
 }
 
@@ -164,7 +210,7 @@ static void begin_one(struct going *going, struct stage *stage, unsigned stream,
 		break;
 	case STEP_SEND:
 		going->messages[operation->tag].left = going->now;
-		begin_sending(going, slot);
+		begin_message(going, slot);
 		break;
 	case STEP_RECEIVE:
 		await_message(going, slot);
@@ -173,7 +219,7 @@ static void begin_one(struct going *going, struct stage *stage, unsigned stream,
 		if (meeting_of(going, operation))
 			meet(going, meeting_of(going, operation), slot);
 		else
-			begin_sending(going, slot);
+			begin_collective(going, slot);
 		break;
 	}
 }

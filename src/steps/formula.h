@@ -7,14 +7,23 @@
 #include "steps/account.h"
 #include "steps/loads.h"
 
-/* How ranks of a dimension reach each other: a message of one byte, and the payload's rate of a rank. */
-struct formula_way {
+/* Between two ranks: a message of one byte, and the rate of a rank's payload. */
+struct formula_link {
 	double alpha;          /* picoseconds */
 	double bytes_a_second; /* above 0 */
 };
 
+/* How ranks of a dimension reach each other. A ring over hosts with several ranks each has steps of two kinds. */
+struct formula_way {
+	struct formula_link link; /* the slowest: between hosts, where ranks are on several */
+	struct formula_link near; /* of a ring's steps that stay in their host */
+	double near_part;         /* of a ring's steps, 0 to 1 */
+	bool leaves_hosts;
+};
+
 struct formula_network {
-	struct formula_way ways[STEP_DIMENSIONS];
+	struct formula_way ways[STEP_DIMENSIONS]; /* of collectives */
+	struct formula_way *boundaries; /* by stage: its messages to the next, the last's to the first; pp of them */
 	const struct step_loads *loads; /* NULL: by formula */
 };
 

@@ -1,5 +1,5 @@
-/* What the communication of each stage loads the network with, by flows (run.mode: flows). All ranks of a stage do the
- * same at the same time, so the flows of one operation of all of them are a class: they have one rate.
+/* The load that the communication of each stage puts on the network, by flows (run.mode: flows). All ranks of a stage
+ * do the same at the same time, so the flows of one operation of all of them are a class: they have one rate.
  *
  * A class is a stage's communication in one dimension. A link of a network is a limit: links that the same classes load
  * alike are one. */

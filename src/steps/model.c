@@ -153,6 +153,14 @@ uint64_t model_attention_parameters(const struct model *model)
 	return attention_matrices(model) + small;
 }
 
+uint64_t model_compressing_parameters(const struct model *model)
+{
+	const struct model_latent *of = &model->latent;
+	return of->query_rank ? (uint64_t)model->hidden * (of->query_rank + of->key_rank + of->rotary) +
+					of->query_rank + of->key_rank
+			      : 0;
+}
+
 uint64_t model_expert_parameters(const struct model *model)
 {
 	return (model->kind == MODEL_GPT ? 2 : 3) * (uint64_t)model->hidden * model->ffn;
@@ -231,6 +239,17 @@ double model_ffn_work(const struct model *model, bool has_experts)
 	if (!has_experts)
 		return 2 * matrices * h * (model->experts ? model->dense_ffn : model->ffn);
 	return 2 * (matrices * h * model->ffn * (model->top_k + model->shared) + h * model->experts);
+}
+
+double model_attention_last_work(const struct model *model)
+{
+	const double width = model->latent.query_rank ? model->latent.value : model->head_dim;
+	return 2.0 * model->heads * width * model->hidden;
+}
+
+double model_ffn_last_work(const struct model *model)
+{
+	return 2.0 * model->hidden * (model->experts ? model->dense_ffn : model->ffn);
 }
 
 double model_score_work(const struct model *model, uint32_t sequence, bool is_causal)

@@ -39,7 +39,8 @@ const struct model *model_find(const char *name);
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
 /* Of a layer; the second, that of `experts` of its experts alone. */
-uint64_t model_attention_parameters(const struct model *model); /* with the layer's norms */
+uint64_t model_attention_parameters(const struct model *model);   /* with the layer's norms */
+uint64_t model_compressing_parameters(const struct model *model); /* of these, latent attention's that no head owns */
 uint64_t model_ffn_parameters(const struct model *model, bool has_experts);
 uint64_t model_expert_parameters(const struct model *model);                 /* of one expert */
 uint64_t model_dense_ffn_parameters(const struct model *model);              /* of a dense layer */
@@ -56,6 +57,9 @@ bool model_layer_has_experts(const struct model *model, uint32_t layer);
 /* What a layer multiplies its token by. */
 double model_attention_work(const struct model *model);
 double model_ffn_work(const struct model *model, bool has_experts);
+/* Of these, the last matrix: attention's output, and that of a dense FFN. */
+double model_attention_last_work(const struct model *model);
+double model_ffn_last_work(const struct model *model);
 /* Scores and their sum over so many tokens; causal: of each token over those before it, so half. */
 double model_score_work(const struct model *model, uint32_t sequence, bool is_causal);
 double model_output_work(const struct model *model);

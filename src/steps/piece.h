@@ -1,6 +1,6 @@
 /* A short piece of a step, which runs by packets beside a faster mode, so that its error is known: the same ranks, the
- * same kinds of layers and messages, but as few layers and micro-batches as the schedule allows, and a part of the bytes
- * of each message. */
+ * same kinds of layers and messages, but as few layers and micro-batches as the schedule allows, and a part of the
+ * bytes of each message. */
 #ifndef STEPS_PIECE_H
 #define STEPS_PIECE_H
 

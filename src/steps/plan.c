@@ -2,155 +2,6 @@
 #include "steps/plan.h"
 #include <stddef.h>
 #include "base/invariant.h"
-#include "net/why.h"
-
-enum { MOST_RANKS = 1 << 20, MOST_OPERATIONS = 1 << 25 };
-
-/* Of a layer and micro-batch there are no more. */
-#define OPERATIONS_A_LAYER 24
-
-/* So that no sum of bytes or times wraps. */
-#define MOST_PARAMETERS 1e16
-#define MOST_BYTES      1e15 /* of a micro-batch's activations */
-#define MOST_TIME       1e18 /* picoseconds of computing, eleven days */
-#define LEAST_TIME      1e3
-
-/* ---- Checks ------------------------------------------------------------------------------------------------------ */
-
-static int check_numbers(const struct step_plan *plan, char *why, unsigned why_size)
-{
-	const struct {
-		const char *key;
-		uint32_t value;
-	} numbers[] = { { "tp", plan->tp }, { "cp", plan->cp }, { "pp", plan->pp }, { "dp", plan->dp },
-		{ "ep", plan->ep }, { "vpp", plan->chunks }, { "micro-batch", plan->micro_batch },
-		{ "batch", plan->batch }, { "sequence", plan->sequence } };
-	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (numbers[i].value == 0)
-			return why_not(why, why_size, "%s is 0", numbers[i].key);
-	if ((uint64_t)plan->tp * plan->cp > MOST_RANKS || (uint64_t)plan->tp * plan->cp * plan->pp > MOST_RANKS ||
-		(uint64_t)plan->tp * plan->cp * plan->pp * plan->dp > MOST_RANKS)
-		return why_not(why, why_size, "tp x cp x pp x dp is more than %u ranks", MOST_RANKS);
-	return 0;
-}
-
-static int check_model(const struct step_plan *plan, char *why, unsigned why_size)
-{
-	const struct model *model = &plan->model;
-	if (!model->layers || !model->hidden || !model->heads || !model->ffn || !model->vocabulary)
-		return why_not(why, why_size,
-			"a model needs layers, hidden, heads, ffn and vocabulary, or a name that --models lists");
-	if (!model->head_dim || !model->kv_heads || model->heads % model->kv_heads)
-		return why_not(why, why_size,
-			"%u heads of %u elements with %u heads of keys and values: kv-heads divides heads, and "
-			"head-dim is not 0",
-			model->heads, model->head_dim, model->kv_heads);
-	if (model->layers * ((model->experts + 1.0) * 3 * model->hidden * model->ffn +
-				    4.0 * model->hidden * model->heads * model->head_dim) >
-		MOST_PARAMETERS)
-		return why_not(why, why_size, "a model of more than %g parameters", MOST_PARAMETERS);
-	if (2.0 * plan->micro_batch * plan->sequence * model->hidden > MOST_BYTES)
-		return why_not(why, why_size, "activations of a micro-batch of more than %g bytes: lower micro-batch",
-			MOST_BYTES);
-	if (model->heads % plan->tp)
-		return why_not(why, why_size, "tp %u does not divide the model's %u heads", plan->tp, model->heads);
-	if (model->ffn % plan->tp && !model->experts)
-		return why_not(why, why_size, "tp %u does not divide the FFN's width of %u", plan->tp, model->ffn);
-	if (plan->sequence % plan->cp)
-		return why_not(why, why_size, "cp %u does not divide the sequence of %u", plan->cp, plan->sequence);
-	if (plan->is_sequence_parallel && plan->sequence / plan->cp % plan->tp)
-		return why_not(why, why_size,
-			"tp %u does not divide the %u tokens that a rank has of a sequence: sp: no", plan->tp,
-			plan->sequence / plan->cp);
-	return 0;
-}
-
-static int check_experts(const struct step_plan *plan, char *why, unsigned why_size)
-{
-	const uint32_t of_a_stage = plan->tp * plan->cp * plan->dp;
-	if (!plan->model.experts)
-		return plan->ep == 1 ? 0 : why_not(why, why_size, "ep is %u, and the model has no experts", plan->ep);
-	if (plan->tp > 1 && !plan->is_sequence_parallel)
-		return why_not(why, why_size, "experts with tp %u need sp: yes, as in Megatron", plan->tp);
-	if (plan->model.experts % plan->ep)
-		return why_not(
-			why, why_size, "ep %u does not divide the model's %u experts", plan->ep, plan->model.experts);
-	if (of_a_stage % plan->ep)
-		return why_not(why, why_size, "ep %u does not divide tp x cp x dp, which is %u", plan->ep, of_a_stage);
-	return 0;
-}
-
-static int check_stages(const struct step_plan *plan, char *why, unsigned why_size)
-{
-	const uint32_t layers = plan->model.layers + (plan->ends_count_as_layers ? 2 : 0);
-	const uint64_t parts = (uint64_t)plan->pp * plan->chunks;
-	if (parts > plan->model.layers + 2)
-		return why_not(why, why_size, "pp x vpp is %llu, and there are %u layers to share out: lower pp or vpp",
-			(unsigned long long)parts, layers);
-	if (plan->chunks > 1 && plan->schedule != SCHEDULE_INTERLEAVED)
-		return why_not(why, why_size, "vpp is %u: schedule: interleaved", plan->chunks);
-	if (plan->chunks > 1 && plan->pp == 1)
-		return why_not(why, why_size, "vpp is %u, and there is one stage: raise pp", plan->chunks);
-	if (layers % parts)
-		return why_not(why, why_size,
-			"pp x vpp is %llu, which does not divide %u layers%s; ends-count-as-layers: %s would make it "
-			"%u",
-			(unsigned long long)parts, layers,
-			plan->ends_count_as_layers ? ", embedding and output included" : "",
-			plan->ends_count_as_layers ? "no" : "yes",
-			plan->ends_count_as_layers ? layers - 2 : layers + 2);
-	return 0;
-}
-
-static int check_batch(const struct step_plan *plan, char *why, unsigned why_size)
-{
-	const uint64_t each = (uint64_t)plan->micro_batch * plan->dp;
-	if (plan->batch % each)
-		return why_not(why, why_size, "micro-batch x dp is %llu, which does not divide the batch of %u",
-			(unsigned long long)each, plan->batch);
-	const double operations = (double)(plan->batch / each) *
-				  (plan->model.layers + (double)plan->pp * plan->chunks) * OPERATIONS_A_LAYER;
-	if (operations > MOST_OPERATIONS)
-		return why_not(why, why_size,
-			"%llu micro-batches of %u layers are more operations than a run takes: raise micro-batch or "
-			"dp, or lower batch",
-			(unsigned long long)(plan->batch / each), plan->model.layers);
-	if (plan->chunks > 1 && plan->batch / each % plan->pp)
-		return why_not(why, why_size,
-			"an interleaved schedule needs a multiple of pp %u as micro-batches, and there are %llu: "
-			"change batch",
-			plan->pp, (unsigned long long)(plan->batch / each));
-	return 0;
-}
-
-static int check_time(const struct step_plan *plan, char *why, unsigned why_size)
-{
-	const double time = plan_work(plan) / plan_ranks(plan) / (plan->tflops * plan->mfu);
-	if (time > MOST_TIME)
-		return why_not(why, why_size, "each rank computes for %.3g days: raise mfu or ranks, or lower batch",
-			time / MOST_TIME * 11.574);
-	return time >= LEAST_TIME ? 0 : why_not(why, why_size, "a step of less than a nanosecond is none");
-}
-
-int plan_check(const struct step_plan *plan, char *why, unsigned why_size)
-{
-	int error = check_numbers(plan, why, why_size);
-	if (!error)
-		error = check_model(plan, why, why_size);
-	if (!error)
-		error = check_experts(plan, why, why_size);
-	if (!error)
-		error = check_stages(plan, why, why_size);
-	if (!error)
-		error = check_batch(plan, why, why_size);
-	if (!error && plan->zero > 3)
-		error = why_not(why, why_size, "zero is 0 to 3");
-	if (!error && plan->gradient_bytes != 2 && plan->gradient_bytes != 4)
-		error = why_not(why, why_size, "gradient-bytes is 2 or 4");
-	if (!error && (!(plan->tflops > 0) || !(plan->mfu > 0) || plan->mfu > 1))
-		error = why_not(why, why_size, "mfu is above 0 and at most 1, of a GPU's peak above 0");
-	return error ? error : check_time(plan, why, why_size);
-}
 
 /* ---- Cuts -------------------------------------------------------------------------------------------------------- */
 
@@ -210,47 +61,70 @@ uint32_t plan_expert_replicas(const struct step_plan *plan)
 	return plan->tp * plan->cp * plan->dp / plan->ep;
 }
 
+/* Of latent attention each rank has all that compresses, since that is of all heads; other matrices are cut. */
 struct plan_parameters plan_layer_parameters(const struct step_plan *plan, uint32_t layer)
 {
 	const struct model *model = &plan->model;
-	struct plan_parameters of = { .shared = (double)model_attention_parameters(model) };
+	const double whole = (double)model_compressing_parameters(model);
+	struct plan_parameters of = { .shared = (double)model_attention_parameters(model) - whole };
 	if (model_layer_has_experts(model, layer)) {
 		of.shared += (double)model_router_parameters(model);
 		of.experts = (double)model->experts * (double)model_expert_parameters(model) / plan->ep;
 	} else {
 		of.shared += (double)model_dense_ffn_parameters(model);
 	}
-	of.shared /= plan->tp;
+	of.shared = of.shared / plan->tp + whole;
 	return of;
 }
 
+/* GPT has one embedding for both ends: where they are in two stages, the last has a copy of its words. */
 struct plan_parameters plan_end_parameters(const struct step_plan *plan, bool output)
 {
-	return (struct plan_parameters){ .shared =
-						 (double)model_embedding_parameters(&plan->model, output) / plan->tp };
+	const struct model *model = &plan->model;
+	const bool is_copy = output && model->kind == MODEL_GPT && plan->pp > 1;
+	const uint64_t whole =
+		is_copy ? (uint64_t)model->vocabulary * model->hidden : model_embedding_parameters(model, output);
+	return (struct plan_parameters){ .shared = (double)whole / plan->tp };
+}
+
+static void add_parameters(struct plan_parameters *sum, struct plan_parameters of)
+{
+	sum->shared += of.shared;
+	sum->experts += of.experts;
+}
+
+struct plan_parameters plan_part_ends(const struct step_plan *plan, uint32_t part)
+{
+	struct plan_parameters of = { 0 };
+	if (part == 0)
+		add_parameters(&of, plan_end_parameters(plan, false));
+	if (part == plan_parts(plan) - 1)
+		add_parameters(&of, plan_end_parameters(plan, true));
+	return of;
+}
+
+struct plan_parameters plan_part_parameters(const struct step_plan *plan, uint32_t part)
+{
+	const struct plan_layers layers = plan_layers(plan, part);
+	struct plan_parameters sum = plan_part_ends(plan, part);
+	for (uint32_t i = layers.first; i < layers.first + layers.count; i++)
+		add_parameters(&sum, plan_layer_parameters(plan, i));
+	return sum;
 }
 
 struct plan_parameters plan_ends_parameters(const struct step_plan *plan, uint32_t stage)
 {
-	struct plan_parameters of = { 0 };
-	if (stage == 0)
-		of.shared += plan_end_parameters(plan, false).shared;
-	if (stage == plan->pp - 1)
-		of.shared += plan_end_parameters(plan, true).shared;
-	return of;
+	struct plan_parameters sum = { 0 };
+	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++)
+		add_parameters(&sum, plan_part_ends(plan, chunk * plan->pp + stage));
+	return sum;
 }
 
 struct plan_parameters plan_stage_parameters(const struct step_plan *plan, uint32_t stage)
 {
-	struct plan_parameters sum = plan_ends_parameters(plan, stage);
-	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++) {
-		const struct plan_layers layers = plan_layers(plan, chunk * plan->pp + stage);
-		for (uint32_t i = layers.first; i < layers.first + layers.count; i++) {
-			const struct plan_parameters of = plan_layer_parameters(plan, i);
-			sum.shared += of.shared;
-			sum.experts += of.experts;
-		}
-	}
+	struct plan_parameters sum = { 0 };
+	for (uint32_t chunk = 0; chunk < plan->chunks; chunk++)
+		add_parameters(&sum, plan_part_parameters(plan, chunk * plan->pp + stage));
 	return sum;
 }
 
@@ -339,8 +213,23 @@ double plan_work(const struct step_plan *plan)
 	return 3 * plan_tokens(plan) * model_work(&plan->model, plan->sequence, !plan->counts_whole_square);
 }
 
+/* Zero-bubble, of layers alone: (p - 1)(F + B - W) beside m (F + B + W), where a layer's matrices are in each of these,
+ * and scores in F and twice in B, which has what is computed again, too. */
+static double zero_bubble_part(const struct step_plan *plan)
+{
+	const double scores =
+		plan->model.layers * model_score_work(&plan->model, plan->sequence, !plan->counts_whole_square);
+	const double matrices = model_work(&plan->model, plan->sequence, !plan->counts_whole_square) - scores -
+				model_output_work(&plan->model);
+	const double again = plan->recompute == RECOMPUTE_FULL        ? matrices + scores
+			     : plan->recompute == RECOMPUTE_SELECTIVE ? scores
+								      : 0;
+	const double sum = 3 * (matrices + scores) + again;
+	return (sum - 2 * matrices) / sum;
+}
+
 double plan_bubble(const struct step_plan *plan)
 {
-	const double of_passes = plan->schedule == SCHEDULE_ZERO_BUBBLE ? 3 : 1; /* of three equal ones, one */
-	return (plan->pp - 1.0) / (of_passes * plan->chunks * plan_micro_batches(plan));
+	const double part = plan->schedule == SCHEDULE_ZERO_BUBBLE ? zero_bubble_part(plan) : 1;
+	return part * (plan->pp - 1.0) / (plan->chunks * (double)plan_micro_batches(plan));
 }

@@ -33,10 +33,7 @@ struct step_plan {
 	double tflops, mfu;       /* a GPU's peak of bf16, and which part of it its kernels reach, above 0 */
 };
 
-/* 0; -EINVAL and why, with the name of the key to change. */
-int plan_check(const struct step_plan *plan, char *why, unsigned why_size);
-
-/* After a check that passed. */
+/* After a check that passed (plan_check.h). */
 uint32_t plan_ranks(const struct step_plan *plan);
 uint32_t plan_micro_batches(const struct step_plan *plan); /* of a replica */
 uint32_t plan_parts(const struct step_plan *plan);         /* chunks of all stages: pp x chunks */
@@ -58,7 +55,10 @@ struct plan_parameters {
 struct plan_parameters plan_layer_parameters(const struct step_plan *plan, uint32_t layer);
 /* Of the embedding, or of the output. */
 struct plan_parameters plan_end_parameters(const struct step_plan *plan, bool output);
-/* Of both, as far as they are in the stage; and with all layers of the stage. */
+/* Of both, as far as they are in the part; and with all layers of the part. */
+struct plan_parameters plan_part_ends(const struct step_plan *plan, uint32_t part);
+struct plan_parameters plan_part_parameters(const struct step_plan *plan, uint32_t part);
+/* Likewise of a stage. */
 struct plan_parameters plan_ends_parameters(const struct step_plan *plan, uint32_t stage);
 struct plan_parameters plan_stage_parameters(const struct step_plan *plan, uint32_t stage);
 

@@ -4,251 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/invariant.h"
-#include "net/grow.h"
-
-#define TREE_BYTES (1u << 20) /* an allreduce of less goes by trees, as in NCCL */
-
-struct building {
-	const struct step_plan *plan;
-	struct step_program *program;
-	uint32_t last, also; /* what the next operation waits for; STEP_NONE: nothing */
-	double gradients;    /* parameters whose gradients are there, and not sent yet */
-	uint32_t *gathers;   /* by layer: the operation that brings its parameters; STEP_NONE: they are there */
-	bool is_out_of_memory;
-};
+#include "steps/building.h"
+#include "steps/layers.h"
 
 uint32_t program_tags(const struct step_plan *plan)
 {
 	return 2 * plan_micro_batches(plan) * plan_parts(plan);
-}
-
-uint32_t program_members(const struct step_plan *plan, enum step_dimension dimension)
-{
-	switch (dimension) {
-	case STEP_TP:
-		return plan->tp;
-	case STEP_CP:
-		return plan->cp;
-	case STEP_EP:
-		return plan->ep;
-	case STEP_DP:
-		return plan->dp * plan->cp;
-	case STEP_EXPERTS_DP:
-		return plan_expert_replicas(plan);
-	case STEP_ENDS:
-		return plan->pp > 1 ? 2 : 1;
-	case STEP_ALL:
-		return plan_ranks(plan);
-	case STEP_PP:
-	case STEP_DIMENSIONS:
-		break;
-	}
-	return plan->pp;
-}
-
-struct step_group program_group(const struct step_plan *plan, enum step_dimension dimension, uint32_t place)
-{
-	const uint32_t tp = plan->tp, replica = tp * plan->cp, count = program_members(plan, dimension);
-	switch (dimension) {
-	case STEP_TP:
-		return (struct step_group){ place / tp * tp, 1, count };
-	case STEP_CP:
-		return (struct step_group){ place / replica * replica + place % tp, tp, count };
-	case STEP_EP:
-		return (struct step_group){ place / plan->ep * plan->ep, 1, count };
-	case STEP_EXPERTS_DP:
-		return (struct step_group){ place % plan->ep, plan->ep, count };
-	default:
-		assert(dimension == STEP_DP);
-		return (struct step_group){ place % tp, tp, count };
-	}
-}
-
-/* ---- Operations -------------------------------------------------------------------------------------------------- */
-
-static uint32_t add(struct building *building, struct step_operation operation)
-{
-	struct step_program *program = building->program;
-	if (!grow_by_one(&program->operations, &program->room, program->count, sizeof(*program->operations))) {
-		building->is_out_of_memory = true;
-		return STEP_NONE;
-	}
-	if (operation.kind != STEP_COMPUTE && building->plan->bytes_part > 0)
-		operation.bytes = (uint64_t)((double)operation.bytes * building->plan->bytes_part) + 1;
-	program->operations[program->count] = operation;
-	return program->count++;
-}
-
-/* Beside what comes next, which does not wait for it. */
-static uint32_t add_beside(struct building *building, struct step_operation operation)
-{
-	operation.waits[0] = building->last;
-	operation.waits[1] = building->also;
-	return add(building, operation);
-}
-
-static void add_next(struct building *building, struct step_operation operation)
-{
-	building->last = add_beside(building, operation);
-	building->also = STEP_NONE;
-}
-
-/* For this many operations of arithmetic, of one rank. */
-static void compute(struct building *building, double work)
-{
-	const struct step_plan *plan = building->plan;
-	const vb_time time = (vb_time)(work / (plan->tflops * plan->mfu) + 0.5); /* 1 TFLOP/s is one a picosecond */
-	add_next(building, (struct step_operation){ .kind = STEP_COMPUTE, .stream = STREAM_COMPUTE, .time = time });
-}
-
-/* What comes next waits for this one too. */
-static void wait_also(struct building *building, uint32_t operation)
-{
-	if (operation == STEP_NONE)
-		return;
-	if (building->also != STEP_NONE)
-		compute(building, 0);
-	building->also = operation;
-}
-
-static struct step_operation collective(
-	enum step_stream stream, enum step_dimension dimension, const char *kind, double bytes)
-{
-	return (struct step_operation){ .kind = STEP_COLLECTIVE,
-		.stream = (uint8_t)stream,
-		.dimension = (uint8_t)dimension,
-		.collective = kind,
-		.algorithm = bytes < TREE_BYTES && strcmp(kind, "allreduce") == 0 ? "double-tree" : NULL,
-		.bytes = (uint64_t)(bytes + 0.5) };
-}
-
-static void communicate(struct building *building, enum step_dimension dimension, const char *kind, double bytes)
-{
-	if (program_members(building->plan, dimension) > 1 && bytes >= 1)
-		add_next(building, collective(STREAM_LAYERS, dimension, kind, bytes));
-}
-
-/* ---- Sizes ------------------------------------------------------------------------------------------------------- */
-
-/* Tokens of a micro-batch that a rank of the tensor-parallel group and its fellows have. */
-static double tokens(const struct step_plan *plan)
-{
-	return (double)plan->micro_batch * plan->sequence / plan->cp;
-}
-
-/* Their activations, of two bytes. */
-static double activations(const struct step_plan *plan)
-{
-	return 2 * tokens(plan) * plan->model.hidden;
-}
-
-/* Of one token's work a rank has this part. */
-static double share(const struct step_plan *plan)
-{
-	return tokens(plan) / plan->tp;
-}
-
-static double attention_work(const struct step_plan *plan)
-{
-	return share(plan) * (model_attention_work(&plan->model) +
-				     model_score_work(&plan->model, plan->sequence, !plan->counts_whole_square));
-}
-
-/* ---- Layers ------------------------------------------------------------------------------------------------------ */
-
-/* What a column-parallel matrix needs before it, and what a row-parallel one leaves behind. */
-static void gather(struct building *building)
-{
-	if (building->plan->is_sequence_parallel)
-		communicate(building, STEP_TP, "all-gather", activations(building->plan));
-}
-
-static void scatter(struct building *building)
-{
-	communicate(building, STEP_TP, building->plan->is_sequence_parallel ? "reduce-scatter" : "allreduce",
-		activations(building->plan));
-}
-
-/* Backward: a gradient comes as the output left, and goes as the input came. The inputs, which were kept in parts, are
- * gathered again for the gradient of the weights. */
-static void gather_back(struct building *building)
-{
-	gather(building);
-	gather(building);
-}
-
-static double kv_bytes(const struct step_plan *plan)
-{
-	const double tp = plan->model.kv_heads < plan->tp ? plan->model.kv_heads : plan->tp;
-	return 2.0 * plan->micro_batch * plan->sequence * (double)model_kv_elements(&plan->model) / tp;
-}
-
-/* A ring's steps run beside the attention of the block before. */
-static void attend(struct building *building, double work, const char *exchange, double bytes)
-{
-	const struct step_plan *plan = building->plan;
-	uint32_t beside = STEP_NONE;
-	if (plan->context == CONTEXT_ALL_GATHER)
-		communicate(building, STEP_CP, exchange, bytes);
-	else if (plan->cp > 1)
-		beside = add_beside(building, collective(STREAM_CONTEXT, STEP_CP, exchange, bytes));
-	compute(building, work);
-	wait_also(building, beside);
-}
-
-/* A token's activations to its experts, or back. */
-static void exchange(struct building *building, bool is_back)
-{
-	const struct step_plan *plan = building->plan;
-	const double each = activations(plan) / plan->tp;
-	if (plan->dispatcher == DISPATCH_ALL_TO_ALL)
-		communicate(building, STEP_EP, "alltoall", each * plan->model.top_k);
-	else
-		communicate(building, STEP_EP, is_back ? "reduce-scatter" : "all-gather", each * plan->ep);
-}
-
-static void forward_layer(struct building *building, uint32_t layer)
-{
-	const struct step_plan *plan = building->plan;
-	const bool has_experts = model_layer_has_experts(&plan->model, layer);
-	const double ffn = share(plan) * model_ffn_work(&plan->model, has_experts);
-	gather(building);
-	attend(building, attention_work(plan), "all-gather", kv_bytes(plan));
-	scatter(building);
-	if (has_experts)
-		exchange(building, false);
-	else
-		gather(building);
-	compute(building, ffn);
-	if (has_experts)
-		exchange(building, true);
-	else
-		scatter(building);
-}
-
-/* The gradients of inputs and weights take as much work as the forward pass each. */
-static void backward_layer(struct building *building, uint32_t layer, double passes)
-{
-	const struct step_plan *plan = building->plan;
-	const bool has_experts = model_layer_has_experts(&plan->model, layer);
-	const double scores =
-		plan->recompute == RECOMPUTE_SELECTIVE
-			? share(plan) * model_score_work(&plan->model, plan->sequence, !plan->counts_whole_square)
-			: 0;
-	if (plan->recompute == RECOMPUTE_FULL)
-		forward_layer(building, layer);
-	if (has_experts)
-		exchange(building, false);
-	else
-		gather_back(building);
-	compute(building, passes * share(plan) * model_ffn_work(&plan->model, has_experts));
-	if (has_experts)
-		exchange(building, true);
-	else
-		scatter(building);
-	gather_back(building);
-	attend(building, passes * attention_work(plan) + scores, "reduce-scatter", kv_bytes(plan));
-	scatter(building);
 }
 
 /* ---- Gradients and parameters ------------------------------------------------------------------------------------ */
@@ -266,7 +27,7 @@ static void send_gradients(struct building *building, enum step_dimension dimens
 {
 	const struct step_plan *plan = building->plan;
 	const double bytes = parameters * plan->gradient_bytes;
-	if (program_members(plan, dimension) > 1 && bytes >= 1)
+	if (step_members(plan, dimension) > 1 && bytes >= 1)
 		add_beside(building,
 			collective(STREAM_DATA, dimension, plan->zero ? "reduce-scatter" : "allreduce", bytes));
 }
@@ -286,9 +47,9 @@ static void leave_gradients(struct building *building, uint32_t layer)
 
 static void gather_parameters(struct building *building, const struct plan_parameters *of)
 {
-	if (program_members(building->plan, STEP_DP) > 1 && of->shared >= 1)
+	if (step_members(building->plan, STEP_DP) > 1 && of->shared >= 1)
 		add_beside(building, collective(STREAM_DATA, STEP_DP, "all-gather", 2 * of->shared));
-	if (program_members(building->plan, STEP_EXPERTS_DP) > 1 && of->experts >= 1)
+	if (step_members(building->plan, STEP_EXPERTS_DP) > 1 && of->experts >= 1)
 		add_beside(building, collective(STREAM_DATA, STEP_EXPERTS_DP, "all-gather", 2 * of->experts));
 }
 
@@ -327,7 +88,7 @@ static void fetch_all(struct building *building, uint32_t stage)
 static bool gathers_first(const struct step_plan *plan)
 {
 	return (plan->zero == 1 || plan->zero == 2) && plan->overlaps_parameters &&
-	       (program_members(plan, STEP_DP) > 1 || program_members(plan, STEP_EXPERTS_DP) > 1);
+	       (step_members(plan, STEP_DP) > 1 || step_members(plan, STEP_EXPERTS_DP) > 1);
 }
 
 /* ---- Passes ------------------------------------------------------------------------------------------------------ */
@@ -344,7 +105,7 @@ static struct step_operation message(
 	return (struct step_operation){ .kind = (uint8_t)kind,
 		.stream = kind == STEP_SEND ? STREAM_SEND : STREAM_RECEIVE,
 		.dimension = STEP_PP,
-		.bytes = (uint64_t)(activations(plan) / plan->tp + 0.5),
+		.bytes = (uint64_t)(layer_activations(plan) / plan->tp + 0.5),
 		.peer = plan_stage_of(plan, kind == STEP_SEND ? to : from),
 		.tag = tag_of(plan, action, to) };
 }
@@ -357,7 +118,7 @@ static void receive(struct building *building, const struct step_action *action,
 	operation.waits[0] = operation.waits[1] = STEP_NONE;
 	wait_also(building, add(building, operation));
 	if (!building->plan->is_sequence_parallel) /* each rank has received its part */
-		communicate(building, STEP_TP, "all-gather", activations(building->plan));
+		communicate(building, STEP_TP, "all-gather", layer_activations(building->plan));
 }
 
 /* 1F1B waits until its message has left. */
@@ -401,7 +162,7 @@ static void leave_end(struct building *building, bool output)
 static void embed(struct building *building)
 {
 	fetch_end(building, false);
-	scatter(building);
+	layer_scatter(building);
 }
 
 static void go_forward(struct building *building, const struct step_action *action)
@@ -416,22 +177,28 @@ static void go_forward(struct building *building, const struct step_action *acti
 	for (uint32_t i = layers.first; i < layers.first + layers.count; i++) {
 		wait_for_parameters(building, i);
 		fetch_layer(building, i, &began);
-		forward_layer(building, i);
+		layer_forward(building, i);
 	}
 	if (action->part < plan_parts(plan) - 1) {
 		send(building, action, action->part + 1);
 		return;
 	}
-	gather(building);
+	layer_gather(building);
 	fetch_end(building, true);
-	compute(building, share(plan) * model_output_work(&plan->model));
+	compute(building, layer_share(plan) * model_output_work(&plan->model));
 	for (unsigned i = 0; i < 3; i++) /* the largest, the sum, and the one that was right */
-		communicate(building, STEP_TP, "allreduce", 4 * tokens(plan));
+		communicate(building, STEP_TP, "allreduce", 4 * layer_tokens(plan));
 }
 
 static bool is_last(const struct step_plan *plan, const struct step_action *action)
 {
 	return action->micro_batch == plan_micro_batches(plan) - 1;
+}
+
+/* ZeRO-2 keeps no whole gradients, so they leave in each micro-batch; of ZeRO-0 and 1 they add up until the last. */
+static bool gradients_leave(const struct step_plan *plan, const struct step_action *action)
+{
+	return plan->zero == 2 || is_last(plan, action);
 }
 
 /* A layer's gradients are there. */
@@ -441,28 +208,45 @@ static void leave_layer(struct building *building, const struct step_action *act
 	if (building->plan->zero == 3) {
 		send_gradients(building, STEP_DP, of.shared);
 		send_gradients(building, STEP_EXPERTS_DP, of.experts);
-	} else if (building->plan->overlaps_gradients && is_last(building->plan, action)) {
+	} else if (building->plan->overlaps_gradients && gradients_leave(building->plan, action)) {
 		leave_gradients(building, layer);
 	}
+}
+
+/* ZeRO-2: what has not left yet of a micro-batch's part; without overlap all of it, and what comes next waits. */
+static void leave_part(struct building *building, const struct step_action *action)
+{
+	const struct step_plan *plan = building->plan;
+	struct plan_parameters rest = { .shared = building->gradients };
+	if (plan->zero != 2)
+		return;
+	building->gradients = 0;
+	if (!plan->overlaps_gradients)
+		rest = plan_part_parameters(plan, action->part);
+	else
+		rest.shared += plan_part_ends(plan, action->part).shared;
+	send_gradients(building, STEP_DP, rest.shared);
+	send_gradients(building, STEP_EXPERTS_DP, rest.experts);
+	if (!plan->overlaps_gradients)
+		wait_also(building, building->data);
 }
 
 static void go_backward(struct building *building, const struct step_action *action)
 {
 	const struct step_plan *plan = building->plan;
 	const struct plan_layers layers = plan_layers(plan, action->part);
-	const double passes = plan->schedule == SCHEDULE_ZERO_BUBBLE ? 1 : 2;
+	const unsigned passes = plan->schedule == SCHEDULE_ZERO_BUBBLE ? 1 : 2;
 	uint32_t began = building->last;
 	if (action->part < plan_parts(plan) - 1) {
 		receive(building, action, action->part + 1);
 	} else {
 		fetch_end(building, true);
-		compute(building, passes * share(plan) * model_output_work(&plan->model));
-		scatter(building);
+		layer_column_back(building, layer_share(plan) * model_output_work(&plan->model), passes);
 		leave_end(building, true);
 	}
 	for (uint32_t i = layers.first + layers.count; i-- > layers.first;) {
 		fetch_layer(building, i, &began);
-		backward_layer(building, i, passes);
+		layer_backward(building, i, passes);
 		if (passes == 2)
 			leave_layer(building, action, i);
 	}
@@ -470,6 +254,8 @@ static void go_backward(struct building *building, const struct step_action *act
 		send(building, action, action->part - 1);
 	else
 		leave_end(building, false);
+	if (passes == 2)
+		leave_part(building, action);
 }
 
 static void find_weights(struct building *building, const struct step_action *action)
@@ -478,33 +264,22 @@ static void find_weights(struct building *building, const struct step_action *ac
 	const struct plan_layers layers = plan_layers(plan, action->part);
 	double work = 0;
 	for (uint32_t i = layers.first; i < layers.first + layers.count; i++)
-		work += attention_work(plan) +
-			share(plan) * model_ffn_work(&plan->model, model_layer_has_experts(&plan->model, i));
+		work += layer_weights_work(plan, i);
 	if (action->part == plan_parts(plan) - 1)
-		work += share(plan) * model_output_work(&plan->model);
+		work += layer_share(plan) * model_output_work(&plan->model);
 	compute(building, work);
 	for (uint32_t i = layers.first + layers.count; i-- > layers.first;)
 		leave_layer(building, action, i);
+	leave_part(building, action);
 }
 
 /* ---- The step's end ---------------------------------------------------------------------------------------------- */
-
-/* What comes after everything on the stream of data, too. */
-static void wait_for_data(struct building *building)
-{
-	const struct step_program *program = building->program;
-	for (uint32_t i = program->count; i-- > 0;)
-		if (program->operations[i].stream == STREAM_DATA) {
-			wait_also(building, i);
-			return;
-		}
-}
 
 static void end_step(struct building *building, uint32_t stage)
 {
 	const struct step_plan *plan = building->plan;
 	const struct plan_parameters all = plan_stage_parameters(plan, stage);
-	if (plan->zero == 3) {
+	if (plan->zero >= 2) {
 		assert(building->gradients == 0); /* they have left */
 	} else if (plan->overlaps_gradients) {
 		send_gradients(building, STEP_DP, building->gradients + plan_ends_parameters(plan, stage).shared);
@@ -512,7 +287,7 @@ static void end_step(struct building *building, uint32_t stage)
 		send_gradients(building, STEP_DP, all.shared);
 		send_gradients(building, STEP_EXPERTS_DP, all.experts);
 	}
-	wait_for_data(building);
+	wait_also(building, building->data);
 	if (plan->model.kind == MODEL_GPT && (stage == 0 || stage == plan->pp - 1))
 		communicate(building, STEP_ENDS, "allreduce",
 			(double)plan->gradient_bytes * plan->model.vocabulary * plan->model.hidden / plan->tp);
@@ -523,7 +298,9 @@ static void end_step(struct building *building, uint32_t stage)
 
 int program_make(const struct step_plan *plan, uint32_t stage, struct step_program *program)
 {
-	struct building building = { .plan = plan, .program = program, .last = STEP_NONE, .also = STEP_NONE };
+	struct building building = {
+		.plan = plan, .program = program, .last = STEP_NONE, .also = STEP_NONE, .data = STEP_NONE
+	};
 	const uint32_t count = schedule_count(plan);
 	struct step_action *actions = malloc(count * sizeof(*actions));
 	*program = (struct step_program){ 0 };

@@ -6,6 +6,7 @@
 #define STEPS_PROGRAM_H
 
 #include "base/time.h"
+#include "steps/groups.h"
 #include "steps/schedule.h"
 
 #define STEP_NONE UINT32_MAX
@@ -20,19 +21,6 @@ enum step_stream {
 	STREAM_RECEIVE,
 	STREAM_DATA, /* gradients and parameters */
 	STEP_STREAMS,
-};
-
-/* Whom an operation is with. */
-enum step_dimension {
-	STEP_TP,
-	STEP_CP,
-	STEP_EP,
-	STEP_PP,         /* the rank of the same place in another stage */
-	STEP_DP,         /* all that have the same shared parameters: dp x cp */
-	STEP_EXPERTS_DP, /* all that have the same experts */
-	STEP_ENDS,       /* the ranks of the same place in the first and the last stage */
-	STEP_ALL,
-	STEP_DIMENSIONS,
 };
 
 struct step_operation {
@@ -56,12 +44,4 @@ int program_make(const struct step_plan *plan, uint32_t stage, struct step_progr
 void program_free(struct step_program *program);
 /* Tags are below this. */
 uint32_t program_tags(const struct step_plan *plan);
-/* Places of a stage that a rank at `place` communicates with, itself among them; of TP, CP, EP, DP and EXPERTS_DP. */
-struct step_group {
-	uint32_t first, stride, count;
-};
-struct step_group program_group(const struct step_plan *plan, enum step_dimension dimension, uint32_t place);
-/* How many ranks a collective of this dimension has. */
-uint32_t program_members(const struct step_plan *plan, enum step_dimension dimension);
-
 #endif

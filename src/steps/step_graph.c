@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include "base/invariant.h"
 
-/* An operation, three waits with their followers, a record, and what graph_job.c has of each. */
-#define OPERATION_BYTES 128
-
 struct building {
 	const struct step_plan *plan;
 	struct job_file *file;
@@ -49,7 +46,7 @@ int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t
 	*operations = 0;
 	for (uint32_t i = 0; i < plan->pp; i++)
 		*operations += (uint64_t)programs[i].count * places(plan);
-	*bytes = *operations * OPERATION_BYTES;
+	*bytes = *operations * STEP_OPERATION_BYTES;
 	free_programs(plan, programs);
 	return 0;
 }
@@ -59,33 +56,17 @@ int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t
 static int add_ranks(struct building *building, enum step_dimension dimension, uint32_t place, uint32_t stage)
 {
 	const struct step_plan *plan = building->plan;
-	const uint32_t count = program_members(plan, dimension);
+	const uint32_t count = step_members(plan, dimension);
 	struct graph *graph = &building->file->graph;
 	if (dimension == STEP_ALL)
 		return graph_add_group(graph, NULL, graph->ranks);
 	uint32_t *ranks = malloc(count * sizeof(*ranks));
 	if (!ranks)
 		return -ENOMEM;
-	if (dimension == STEP_ENDS) {
-		ranks[0] = plan_rank(plan, place, 0);
-		ranks[1] = plan_rank(plan, place, plan->pp - 1);
-	} else {
-		const struct step_group group = program_group(plan, dimension, place);
-		for (uint32_t i = 0; i < count; i++)
-			ranks[i] = plan_rank(plan, group.first + i * group.stride, stage);
-	}
+	step_group_ranks(plan, dimension, place, stage, ranks);
 	int error = graph_add_group(graph, ranks, count);
 	free(ranks);
 	return error;
-}
-
-static uint32_t first_rank(const struct step_plan *plan, enum step_dimension dimension, uint32_t place, uint32_t stage)
-{
-	if (dimension == STEP_ALL)
-		return 0;
-	if (dimension == STEP_ENDS)
-		return plan_rank(plan, place, 0);
-	return plan_rank(plan, program_group(plan, dimension, place).first, stage);
 }
 
 /* The group is made where the first of its ranks comes. */
@@ -101,7 +82,7 @@ static int find_group(
 		for (uint32_t i = 0; i < ranks; i++)
 			(*of)[i] = GRAPH_NONE;
 	}
-	uint32_t *its = &(*of)[first_rank(building->plan, dimension, place, stage)];
+	uint32_t *its = &(*of)[step_group_first(building->plan, dimension, place, stage)];
 	if (*its == GRAPH_NONE) {
 		if (add_ranks(building, dimension, place, stage))
 			return -ENOMEM;

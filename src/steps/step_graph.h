@@ -6,12 +6,15 @@
 #include "net/job_file.h"
 #include "steps/account.h"
 
+/* An operation as a graph that runs: its waits with their followers, a record, and what graph_job.c has of each. */
+#define STEP_OPERATION_BYTES 128
+
 /* Operations of all ranks, and the memory that they take as a graph that runs. -ENOMEM. */
 int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t *bytes);
 /* Fills in the file, which is empty; where an operation comes from is its place in its stage's program. -EINVAL and why
  * (graph_finish), -ENOMEM. */
 int step_graph_make(const struct step_plan *plan, struct job_file *file, char *why, unsigned why_size);
-/* What a run that has ended went to. -ENOMEM. */
+/* The parts of a run that has ended. -ENOMEM. */
 int step_graph_account(const struct step_plan *plan, const struct graph_job *job, struct step_times *times);
 
 #endif

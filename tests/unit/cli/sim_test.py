@@ -99,8 +99,8 @@ workload:
         told = self.json(step)["steps"][0]
         self.assertEqual((told["parameters"], told["ranks"], told["micro_batches"]), (70553706496, 1024, 8))
         self.assertAlmostEqual(told["memory_bytes"]["sum"] / 75.8e9, 1, delta=0.002)
-        self.assertIn("no network between hosts gains more than 11.75%", of().stdout)
-        self.assertIn("1000 steps take 2.5 hours", of("workload.steps=1000").stdout)
+        self.assertIn("no network between hosts gains more than 12.69%", of().stdout)
+        self.assertIn("1000 steps take 2.3 hours", of("workload.steps=1000").stdout)
         # A faster network comes to what the bound says, and no further.
         slow, bound = told["step"]["time_ps"], told["network_bound"]
         fast = self.json(step, "--set", "network.host-rate=100T", "--set", "network.host-delay=0")["steps"][0]["step"]["time_ps"]
@@ -112,23 +112,22 @@ workload:
         slow = self.json(*staged)["steps"][0]
         fast = self.json(*staged, "--set", "network.host-rate=100T", "--set", "network.host-delay=0")["steps"][0]["step"]["time_ps"]
         self.assertAlmostEqual(1 - fast / slow["step"]["time_ps"], slow["network_bound"], delta=0.002)
-        self.assertGreater(slow["network_bound"], 0.3)
+        self.assertGreater(slow["network_bound"], 0.1)  # hosts' own links hold up rings over whole hosts, too
         for settings, says in ((["workload.dp=1", "workload.tp=1", "workload.pp=65536", "workload.vpp=65536",
                                  "workload.schedule=interleaved"], "4294967296, and there are 80 layers"),
                                (["workload.dp=1", "workload.batch=536870912"], "more operations than a run takes"),
                                (["workload.sequence=100000000", "workload.memory=unchecked"], "each rank computes for 768 days"),
                                (["workload.tp=1", "workload.dp=1024", "workload.micro-batch=524288"], "does not divide the batch"),
-                               (["workload.kv-heads=77"], "kv-heads divides heads"), (["workload.mfu=1e-12"], "write one from 0.001"),
+                               (["workload.kv-heads=77"], "kv-heads: 77 does not divide"), (["workload.mfu=1e-12"], "write one from 0.001"),
                                (["workload.layers=10000", "workload.hidden=1000000", "workload.ffn=1000000", "workload.experts=65536",
-                                 "workload.top-k=2"], "more than 1e+16 parameters"), (["workload.zero=0"], "it needs 180.8 GB of a GPU's 80"), (["workload.tp=3"], "tp 3 does not divide"),
+                                 "workload.top-k=2"], "more than 1e+16 parameters"), (["workload.zero=0"], "it needs 180.8 GB of a GPU's 80"), (["workload.tp=3"], "tp: 3 does not divide"),
                                (["workload.model=gpt"], "there is no gpt; there are llama3-8b"),
-                               (["workload.gpu=H1"], "there is no H1"), (["workload.dp=4096", "workload.batch=4096"], "the network 1024"),
+                               (["workload.gpu=H1"], "there is no H1"), (["workload.dp=4096", "workload.batch=4096"], "and the network has 1024 ranks: lower one, or leave dp out"),
                                (["workload.dp=0", "workload.pp=256"], "8 x 1 x 256, and the network has 1024 ranks")):
             self.assertIn(says, of(*settings, status=2).stderr)
         self.assertIn("memory  180.8 GB", self.sim("--dry-run", step, "--set", "workload.zero=0").stdout)
         self.assertIn("memory  180.8 GB", of("workload.zero=0", "workload.memory=unchecked").stdout)
         self.assertIn("takes no --csv", self.sim(step, "--csv", "s.csv", status=2).stderr)
-        self.assertIn("no packets to tell of", self.sim("--compare", step, "workload.zero=1,2", status=2).stderr)
         own = self.root / "examples/own-model-64.yaml"
         h, layers, words, ffn, experts = 2048, 24, 64000, 4096, 16
         layer = 2 * h + 2 * h * h + 2 * h * 4 * 128 + h * experts
@@ -200,7 +199,7 @@ run: {seed: 1}
         """Within a factor of 2: packet-hops, though not how many packets are sent again, and memory, but for a sanitizer's."""
         estimate = result["estimate"]
         self.assertTrue(0.5 < estimate["packet_hops"] / result["packet_hops"] < 2, (estimate, result["packet_hops"]))
-        if not self.is_sanitized() and "steps" not in result:
+        if not self.is_sanitized():
             memory = (estimate["memory_bytes"] + estimate["waiting_bytes"]) / result["max_rss_bytes"]
             self.assertTrue(0.5 < memory < 2, (estimate, result["max_rss_bytes"]))
 
@@ -767,7 +766,7 @@ workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
                                ("group: dp", "group: ep", "6:51: workload.0: group: 'ep' is no dimension"),
                                ("group: dp", "group: dp, first: 3", "6:51: workload.0: group: its groups have their own ranks"),
                                ("group: dp", "first: 14, endpoints: 4", "6:13: workload.0: a collective of 4 ranks from rank 14 on"),
-                               ("kind: allreduce, bytes: 16MiB, group: dp", "kind: step, model: none", "6:32: workload.0: model: there is no none")]:
+                               ("kind: allreduce, bytes: 16MiB, group: dp", "kind: step, model: none", "6:32: workload.0.model: there is no none")]:
             scenario = self.scenario(self.GROUPS.replace(old, new))
             self.assertIn(f"s.yaml:{line}", self.sim(scenario, status=2).stderr)
 

@@ -88,6 +88,9 @@ static void class__that_no_switch_has_is_refused(void **state)
 		why, "flow 0 of the list: there is no class 5: network.switch.class-count is 4, counted from 0");
 }
 
+#define STAR   "network: {topology: switch, endpoints: 4}\n"
+#define INCAST "workload: {kind: incast}\n"
+
 #define FAULT(keys)                                                                                                    \
 	"network: {topology: switch, endpoints: 4, faults: [{link: endpoint 0, " keys "}]}\nworkload: {kind: "         \
 	"incast}\n"
@@ -101,6 +104,61 @@ static void flap__without_an_end_of_being_down_is_refused(void **state)
 	refused(FAULT("loss: 1%, flap: 50us"), NULL, because);
 	assert_int_equal(prepare(FAULT("down: 10us, up: 20us, flap: 50us"), NULL), 0);
 	assert_int_equal(prepare(FAULT("up: 20us, flap: 50us"), NULL), 0);
+}
+
+#define BY_FLOWS "\nrun: {mode: flows}\n"
+
+static void flows__refuse_what_packets_alone_can_have(void **state)
+{
+	static const struct {
+		const char *scenario, *because;
+	} all[] = {
+		{ FAULT("loss: 1%"),
+			"network.faults: no link has faults in run.mode flows; leave them out, or run.mode: packets" },
+		{ STAR INCAST "transport: {endpoint: tcp}\n",
+			"transport.endpoint: TCP is not modelled in run.mode flows; engine or ideal, or run.mode: "
+			"packets" },
+		{ STAR INCAST "transport: {behind: sockets}\n",
+			"transport.behind: sockets are not modelled in run.mode flows; nic, or run.mode: packets" },
+		{ "network: {topology: switch, endpoints: 4, switch: {hash: ns3}}\n" INCAST,
+			"network.switch.hash: ns3 is for packets; own, or run.mode: packets" },
+	};
+	char text[400];
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		snprintf(text, sizeof(text), "%s" BY_FLOWS, all[i].scenario);
+		refused(text, NULL, all[i].because);
+	}
+}
+
+static void expect_labels(const char *text, const char *const *labels, unsigned count)
+{
+	assert_int_equal(prepare(text, NULL), 0);
+	assert_int_equal(simulation->label_count, count);
+	for (unsigned i = 0; i < count; i++)
+		assert_non_null(strstr(simulation->labels[i], labels[i]));
+}
+
+static void flows__are_labelled_with_what_is_not_there(void **state)
+{
+	static const char *const most[] = { "max-min", "40%", "classes", "windows", "spread evenly" };
+	expect_labels(STAR INCAST BY_FLOWS, most, 1);
+	expect_labels("network: {topology: switch, endpoints: 4, switch: {class-count: 2, routing: spray}}\n"
+		      "workload: [{kind: incast}, {kind: incast, class: 1}]\n"
+		      "transport: {cc: dcqcn, largest-window: 1MB}" BY_FLOWS,
+		most, 5);
+	assert_int_equal(simulation->warnings.count, 0);
+}
+
+/* The time of each message, and what the network says of links. */
+static void flows__run_as_messages_alone_would(void **state)
+{
+	assert_int_equal(prepare(STAR "workload: {kind: permutation, bytes: 1MB}" BY_FLOWS, NULL), 0);
+	assert_int_equal(simulation_run(simulation, why, sizeof(why)), 0);
+	assert_int_equal(simulation->result.end, FABRIC_DONE);
+	for (uint32_t i = 0; i < simulation->flows.count; i++)
+		assert_in_range(simulation->result.flows[i].fct, simulation->ideals[i],
+			simulation->ideals[i] + simulation->ideals[i] / 40); /* acks of another */
+	assert_int_equal(simulation->result.packet_hops, 0);
 }
 
 /* Before the first event, of which cpu_s tells nothing. */
@@ -120,6 +178,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class__that_no_switch_has_is_refused),
 		cmocka_unit_test(flows__that_are_taken_otherwise_are_warned_of),
+		cmocka_unit_test(flows__refuse_what_packets_alone_can_have),
+		cmocka_unit_test(flows__are_labelled_with_what_is_not_there),
+		cmocka_unit_test(flows__run_as_messages_alone_would),
 		cmocka_unit_test(flap__without_an_end_of_being_down_is_refused),
 		cmocka_unit_test(setup__has_a_cpu_time_of_its_own),
 	};

@@ -1,5 +1,6 @@
 /* The piece of a step that runs by packets: small, possible, and of the same kinds as the whole. */
 #include "steps/piece.h"
+#include "steps/plan_check.h"
 #include "steps/program.h"
 #include "plans.h"
 #include "../unit.h"

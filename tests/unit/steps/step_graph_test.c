@@ -1,6 +1,7 @@
 /* Programs as a graph: whose rank is with whom, for every way to cut a model. */
 #include "steps/step_graph.h"
 #include <string.h>
+#include "steps/plan_check.h"
 #include "plans.h"
 #include "../unit.h"
 
