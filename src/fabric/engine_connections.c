@@ -303,7 +303,8 @@ static struct connection *open_own(struct shard *shard, const struct flow_state 
 uint64_t connection_key(const struct fabric *fabric, const struct flow_state *flow)
 {
 	const uint32_t gpu = hosts_gpu_in_host(&fabric->config->hosts, flow->from);
-	assert(flow->to < 1u << 24 && gpu < 1u << 10 && flow->channel < 1u << 11 && flow->traffic_class < 1u << 3);
+	assert(flow->to < 1u << 24 && gpu < 1u << 10 && flow->channel <= MESSAGE_MOST_CHANNEL &&
+		flow->traffic_class < 1u << 3);
 	return (uint64_t)flow->to << 40 | (uint64_t)gpu << 30 | flow->channel << 19 | flow->traffic_class << 16 |
 	       flow->job;
 }

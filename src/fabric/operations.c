@@ -87,6 +87,7 @@ static void take_message(struct job_sink *calls, const struct message *message)
 	flow->entropy = ns3_is_wanted(fabric) ? ns3_port(fabric, sink->job, message) : message->entropy;
 	flow->traffic_class = message->traffic_class;
 	flow->tells_arrival = message->tells_arrival;
+	flow->is_piece = message->is_piece;
 	flow->is_copy = message->is_copy;
 	flow->is_of_sum = message->is_of_sum;
 	if (message->carried)

@@ -16,8 +16,8 @@ struct transfer {
 	unsigned __int128 left;
 };
 
-/* What goes through a switch that reduces is in order on its connection, a line: pieces that share a port would all end
- * at one time, and the port idle until the next are there. */
+/* Pieces that go by one connection are in order, a line: if they shared a port they would all end at one time, and the
+ * port idle until the next are there. */
 enum { NO_LINE = 0 };
 
 struct port_share {
@@ -29,7 +29,7 @@ struct domain {
 	struct transfer *transfers;
 	struct port_share *ports;
 	uint32_t count, room;
-	struct number_map line_of;      /* by port, job and channel */
+	struct number_map line_of;      /* by connection */
 	uint32_t line_count, line_room; /* the last line has the number line_count */
 	uint64_t *went_in;              /* by line: the last turn in which one of its transfers went */
 	uint64_t turn;                  /* how often rates were found */
@@ -78,16 +78,22 @@ void scale_up_close(struct fabric *fabric)
 
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
 
-/* False: no memory. */
-static bool find_line(const struct fabric *fabric, struct domain *domain, struct transfer *transfer)
+/* A connection as engines have them, but between ports of the domain. */
+static uint64_t connection_key(const struct transfer *transfer, const struct flow_state *flow)
 {
-	const struct flow_state *flow = flow_at(fabric, transfer->flow);
-	const bool is_to_switch = transfer->to == switch_of(fabric);
-	const uint64_t port = is_to_switch ? transfer->from : transfer->to;
+	assert(transfer->from < 1u << 12 && transfer->to < 1u << 12);
+	assert(flow->channel <= MESSAGE_MOST_CHANNEL && flow->traffic_class < 1u << 3);
+	return (uint64_t)transfer->from << 52 | (uint64_t)transfer->to << 40 | (uint64_t)flow->channel << 19 |
+	       flow->traffic_class << 16 | flow->job;
+}
+
+/* Of a message that is no piece none. False: no memory. */
+static bool find_line(struct domain *domain, const struct flow_state *flow, struct transfer *transfer)
+{
 	transfer->line = NO_LINE;
-	if (!is_to_switch && transfer->from != switch_of(fabric))
+	if (!flow->is_piece)
 		return true;
-	uint32_t *line = number_map_make(&domain->line_of, port << 48 | (uint64_t)flow->job << 32 | flow->channel);
+	uint32_t *line = number_map_make(&domain->line_of, connection_key(transfer, flow));
 	if (!line)
 		return false;
 	if (*line == NO_LINE) {
@@ -228,7 +234,7 @@ void scale_up_send(struct shard *shard, uint32_t number)
 		.to = flow->is_of_sum ? switch_of(fabric) : hosts->gpus + hosts_gpu_in_host(hosts, flow->to),
 		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
 	if (!grow_by_one(&domain->transfers, &domain->room, domain->count, sizeof(*domain->transfers)) ||
-		!find_line(fabric, domain, &transfer)) {
+		!find_line(domain, flow, &transfer)) {
 		shard->is_out_of_memory = true;
 		return;
 	}

@@ -132,9 +132,9 @@ struct flow_state {
 	uint32_t next_turn;           /* of an endpoint without one: turns.h */
 	uint16_t entropy, job;
 	uint8_t traffic_class;
-	uint8_t doing;                          /* enum flow_doing */
-	bool tells_arrival : 1, is_retired : 1; /* is_retired: closing.h */
-	bool is_copy : 1, is_of_sum : 1;        /* as in struct message */
+	uint8_t doing;                                 /* enum flow_doing */
+	bool tells_arrival : 1, is_retired : 1;        /* is_retired: closing.h */
+	bool is_piece : 1, is_copy : 1, is_of_sum : 1; /* as in struct message */
 };
 
 /* The content of an endpoint: an engine... */

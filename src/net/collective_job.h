@@ -1,11 +1,18 @@
 /* A collective, or a part of one, as a job: each of the groups runs it. A message's tag is the step in which it is
- * sent. Messages between two ranks share a connection, except where a rank sends to all others at once. */
+ * sent, or the edge, and above that its QP if it is a part of a request. Messages between two ranks share a connection,
+ * except where a rank sends to all others at once. */
 #ifndef NET_COLLECTIVE_JOB_H
 #define NET_COLLECTIVE_JOB_H
 
 #include "net/collective_part.h"
+#include "net/collective_qps.h"
 #include "net/job.h"
 #include "net/rank_groups.h"
+
+/* Of a rank whose requests are cut over QPs: the parts that have come, and those of its own that have ended. */
+struct collective_cut_parts {
+	struct number_map came, ended;
+};
 
 struct collective_job {
 	struct job job;
@@ -13,6 +20,7 @@ struct collective_job {
 	const struct collective_algorithm *algorithm;
 	const struct rank_groups *groups; /* borrowed; of.ranks is their size */
 	struct collective_part *parts;    /* by groups->index_of */
+	struct collective_cut_parts *cut; /* by groups->index_of; NULL: no request is cut */
 };
 
 /* The collective has passed its check. -ENOMEM: nothing is open. */

@@ -53,7 +53,9 @@ static void send_steps(const struct collective *of, const struct collective_algo
 	const uint32_t steps = collective_steps(of, algorithm);
 	while (part->sent < steps && may_send(of, algorithm, part)) {
 		const struct collective_step step = algorithm->step(of, place, part->sent);
-		out->send(out, &(struct collective_sent){ .to = step.to, .bytes = step.bytes, .tag = part->sent++ });
+		out->send(out, &(struct collective_sent){
+				       .to = step.to, .bytes = step.bytes, .tag = part->sent, .turn = part->sent });
+		part->sent++;
 	}
 }
 
@@ -125,6 +127,8 @@ static void send_piece(const struct collective *of, struct collective_part *part
 		out->send(out, &(struct collective_sent){ .to = edge->to + i,
 				       .bytes = collective_piece(edge->bytes, piece),
 				       .tag = slot << SLOT_SHIFT | number << EDGE_SHIFT | edge->comes_by,
+				       .turn = piece,
+				       .is_piece = true,
 				       .is_copy = edge->is_copy,
 				       .is_of_sum = edge->is_of_sum });
 	}

@@ -17,11 +17,12 @@ struct collective_part {
 	uint16_t parts[2][COLLECTIVE_SLOTS];
 };
 
-/* The tag is for collective_part_arrived at its receiver; is_copy, is_of_sum: as in struct message. */
+/* The tag is for collective_part_arrived at its receiver; the flags: as in struct message. */
 struct collective_sent {
 	uint32_t to, tag;
+	uint32_t turn; /* of those to the same rank: one more with each */
 	uint64_t bytes;
-	bool is_copy, is_of_sum;
+	bool is_piece, is_copy, is_of_sum;
 };
 
 struct collective_out {

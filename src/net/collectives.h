@@ -40,6 +40,8 @@ struct collective {
 	uint64_t bytes;               /* S */
 	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
 	uint32_t channels;            /* it is at most so many rings or trees; 0: any number */
+	uint32_t qps;                 /* of a connection between hosts (collective_qps.h); 0: 1 */
+	bool is_cut;                  /* each request over all of them */
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */

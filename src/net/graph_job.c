@@ -161,10 +161,11 @@ static struct collective whole_of(const struct graph_job *job, uint32_t number)
 	return whole;
 }
 
-/* A tag has room for so many steps beside the number of a part. */
+/* A tag has room for so many steps and parts. */
 static uint32_t parts_of(const struct graph_job *job, const struct collective *whole)
 {
-	return whole->ranks < 1u << (PART_SHIFT - 1) ? collective_parts(whole, &job->hosts) : 1;
+	const uint32_t parts = collective_parts(whole, &job->hosts);
+	return whole->ranks < 1u << (PART_SHIFT - 1) && parts <= 1u << (32 - PART_SHIFT) ? parts : 1;
 }
 
 /* A part of an operation, at the operation's rank. */
@@ -246,6 +247,7 @@ static void send_piece(const struct collective_out *calls, const struct collecti
 			.channel = collective_opens_each(piece->algorithm) ? 0 : 1 + piece->of.part,
 			.part = (uint16_t)piece->of.part,
 			.traffic_class = its->traffic_class,
+			.is_piece = sent->is_piece,
 			.tells_arrival = true,
 			.carried = &carried });
 }

@@ -12,6 +12,9 @@
 
 #include "net/flows.h"
 
+/* A run has room for so many between two ranks. */
+enum { MESSAGE_MOST_CHANNEL = 2047 };
+
 struct message {
 	uint32_t src, dst; /* ranks; src: the one that the call is for */
 	uint64_t bytes;    /* not 0 */
@@ -20,11 +23,12 @@ struct message {
 	/* 0: the message has a connection of its own. Otherwise it goes by the connection between these ranks' NICs
 	 * that has this number: messages of a connection are sent in the order in which they begin, and it stays open.
 	 */
-	uint32_t channel;
+	uint32_t channel; /* at most MESSAGE_MOST_CHANNEL */
 	uint16_t part;    /* of a GPU's NICs, the turn of the one that it goes by (hosts_turn_of); any number */
 	uint16_t entropy; /* distinguishes messages between the same endpoints for ECMP, where connections do not */
 	uint8_t traffic_class;
 	bool tells_arrival; /* the destination is to hear of it */
+	bool is_piece;      /* in a host it waits for those before it on its connection; others share the ports */
 	/* In a host whose domain reduces: a copy leaves its sender with another message, a part of a sum arrives at its
 	 * receiver with others. So one port is enough, and src may be dst: the switch has the bytes in between. */
 	bool is_copy, is_of_sum;

@@ -182,7 +182,7 @@ static uint64_t open_at_once_of(const struct collective *of)
 		peers = algorithm->steps(of->ranks);
 	else if (algorithm->waiting == FOR_A_PLACE)
 		peers = ranks - 1 < MOST_PLACES ? ranks - 1 : MOST_PLACES;
-	return peers * ranks;
+	return peers * ranks * (of->qps ? of->qps : 1);
 }
 
 static double graph_bytes(const struct simulation *simulation)
@@ -339,7 +339,7 @@ static double connections_of(const struct simulation *simulation)
 
 	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++) {
 		const struct collective_job *job = &simulation->collectives[i];
-		const double messages = (double)collective_messages(&job->of);
+		const double messages = (double)collective_cut_messages(&job->of, job->algorithm);
 		connections += collective_opens_each(job->algorithm)
 				       ? messages
 				       : least(messages, (double)open_at_once_of(&job->of));

@@ -35,6 +35,17 @@ static bool leaves_it_to_nccl(const struct collective *of)
 	return of->algorithm && strcmp(of->algorithm, "nccl") == 0;
 }
 
+/* NCCL_MAX_NCHANNELS bounds what is used, and not what the model counts on. */
+static struct nccl_choice choose(const struct simulation *simulation, uint32_t workload, const struct collective *of)
+{
+	const struct nccl_machine machine = machine_of(simulation, workload);
+	struct nccl_choice choice = nccl_choose(&machine, of->kind, of->bytes);
+
+	if (of->channels && of->channels < choice.channels)
+		choice.channels = of->channels;
+	return choice;
+}
+
 bool nccl_choice_of(const struct simulation *simulation, uint32_t workload, struct nccl_choice *choice)
 {
 	const struct workload given = simulation_workload(simulation, workload);
@@ -42,8 +53,7 @@ bool nccl_choice_of(const struct simulation *simulation, uint32_t workload, stru
 
 	if (!workload_collective(&given, simulation_ranks(simulation), &of) || !leaves_it_to_nccl(&of))
 		return false;
-	const struct nccl_machine machine = machine_of(simulation, workload);
-	*choice = nccl_choose(&machine, of.kind, of.bytes);
+	*choice = choose(simulation, workload, &of);
 	return true;
 }
 
@@ -54,8 +64,7 @@ int nccl_choice_apply(
 		return 0;
 	if (!nccl_has(of->kind))
 		return why_not(why, why_size, "NCCL has no choice of algorithms for %s: leave out algorithm", of->kind);
-	const struct nccl_machine machine = machine_of(simulation, workload);
-	const struct nccl_choice choice = nccl_choose(&machine, of->kind, of->bytes);
+	const struct nccl_choice choice = choose(simulation, workload, of);
 	of->algorithm = nccl_algorithm_of(of->kind, choice.algorithm);
 	of->wire = nccl_wire_bytes(choice.protocol, of->bytes);
 	of->channels = choice.channels;

@@ -93,6 +93,26 @@ static int add_part(struct simulation *simulation, uint32_t workload, const stru
 	return rc;
 }
 
+static int add_parts(
+	struct simulation *simulation, uint32_t workload, const struct collective *of, char *why, size_t size)
+{
+	const uint32_t parts = collective_parts(of, &simulation->hosts), qps = of->qps ? of->qps : 1;
+	int rc = 0;
+
+	if (parts + qps - 1 > MESSAGE_MOST_CHANNEL) {
+		snprintf(why, size,
+			"it is %" PRIu32 " parts, one for each port of a host's NICs, with %" PRIu32
+			" QPs each: write fewer NICs or QPs, or nccl.channels",
+			parts, qps);
+		return -EINVAL;
+	}
+	for (uint32_t i = 0; !rc && i < parts; i++) {
+		const struct collective part = collective_part_of(of, &simulation->hosts, i);
+		rc = add_part(simulation, workload, &part);
+	}
+	return rc;
+}
+
 static int add_collective(
 	struct simulation *simulation, uint32_t workload, const struct collective *given, char *why, size_t size)
 {
@@ -111,11 +131,7 @@ static int add_collective(
 		return rc;
 	of.algorithm = collective_find(&of)->name;
 	simulation->given = of;
-	for (uint32_t i = 0; !rc && i < collective_parts(&of, &simulation->hosts); i++) {
-		const struct collective part = collective_part_of(&of, &simulation->hosts, i);
-		rc = add_part(simulation, workload, &part);
-	}
-	return rc;
+	return add_parts(simulation, workload, &of, why, size);
 }
 
 /* Each workload may be as many parts as a host's NICs have ports. */

@@ -34,13 +34,16 @@ static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t
 }
 
 /* So many messages like this one. Those that stay in their host are no packets. */
-static void count_step(struct traffic *traffic, const struct simulation *simulation, uint32_t rank,
-	struct collective_step is, double times)
+static void count_step(struct traffic *traffic, const struct simulation *simulation, const struct collective *of,
+	uint32_t rank, struct collective_step is, double times)
 {
-	traffic->messages += times;
+	const bool leaves = crosses(simulation, rank, is.to);
+	const uint32_t cuts = leaves && of->is_cut && of->qps > 1 ? of->qps : 1;
+
+	traffic->messages += times * cuts;
 	traffic->bytes += (double)is.bytes * times;
-	if (crosses(simulation, rank, is.to))
-		count(traffic, is.bytes, times, &simulation->config);
+	if (leaves)
+		count(traffic, (is.bytes + cuts - 1) / cuts, times * cuts, &simulation->config);
 }
 
 /* By steps all hosts send what the first does, but for a byte. */
@@ -52,18 +55,19 @@ static void count_steps(struct traffic *traffic, const struct simulation *simula
 
 	for (uint32_t k = 0; k < alike; k++)
 		for (uint32_t i = 0, rank = job->groups->rank_at[k]; i < collective_job_sends(job, rank); i++)
-			count_step(traffic, simulation, rank, collective_job_message(job, rank, i), times);
+			count_step(traffic, simulation, &job->of, rank, collective_job_message(job, rank, i), times);
 }
 
 /* All pieces of what a rank sends to another by an edge. Copies of a piece stay in a host, as those to the first do. */
-static void count_edge(struct traffic *traffic, const struct simulation *simulation, uint32_t rank, uint32_t to,
-	uint64_t bytes, uint32_t copies)
+static void count_edge(struct traffic *traffic, const struct simulation *simulation, const struct collective *of,
+	uint32_t rank, uint32_t to, uint64_t bytes, uint32_t copies)
 {
 	const uint32_t last = collective_pieces(bytes) - 1;
 
-	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, 0) },
+	count_step(traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(bytes, 0) },
 		(double)last * copies);
-	count_step(traffic, simulation, rank, (struct collective_step){ to, collective_piece(bytes, last) }, copies);
+	count_step(
+		traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(bytes, last) }, copies);
 }
 
 /* By edges each rank sends something else: a chain's end nothing, an inner rank of a tree more than a leaf. */
@@ -75,7 +79,7 @@ static void count_edges(struct traffic *traffic, const struct simulation *simula
 		for (uint32_t place = 0; place < job->of.ranks; place++)
 			for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
 				const uint32_t *rank_at = job->groups->rank_at + first;
-				count_edge(traffic, simulation, rank_at[collective_rank_at(&job->of, place)],
+				count_edge(traffic, simulation, &job->of, rank_at[collective_rank_at(&job->of, place)],
 					rank_at[collective_rank_at(&job->of, edges[i].to)], edges[i].bytes,
 					collective_copies(&job->of, &edges[i]));
 			}

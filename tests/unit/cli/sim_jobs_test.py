@@ -133,6 +133,48 @@ class Jobs(SimCase):
             self.assertAlmostEqual(told["estimate"]["packet_hops"] / told["packet_hops"], 1, delta=0.02)
             self.assertAlmostEqual(told["estimate"]["payload_bytes"] / told["payload_bytes"], 1, delta=1e-5)
 
+    def test_collective__has_qps_as_nccl_is_told(self):
+        """Two leaves, and four spines whose links have a quarter of a host's rate: one QP has one of the paths, several have more."""
+        scenario = self.scenario("network: {topology: leaf-spine, endpoints: 8, leaves: 2, spines: 4, host-rate: 100G, fabric-rate: 25G, "
+                                 "switch: {profile: ideal}}\ntransport: {cc: none, ack-every: 16}\nworkload: [{kind: allreduce, bytes: 16MiB}]\n")
+        share = 16 << 17
+
+        def run(*settings):
+            words = [word for setting in settings for word in ("--set", f"workload.nccl.{setting}")]
+            told = self.json(scenario, *words, "--csv", "m.csv")
+            with open(self.place / "m.csv") as file:
+                sizes = [int(message["bytes"]) for message in csv.DictReader(file)]
+            self.assertEqual(len(sizes), told["operations"])
+            self.assertAlmostEqual(told["estimate"]["packet_hops"] / told["packet_hops"], 1, delta=0.02)
+            self.assertEqual(self.json(scenario, *words, "--threads", 2)["result_hash"], told["result_hash"])
+            return told["jct_ps"], {size: sizes.count(size) for size in sizes}
+
+        one, sizes = run()
+        self.assertEqual(sizes, {share: 8 * 14})
+        self.assertAlmostEqual(one / (14 * share * 8 / 25e9 * (4096 + 82) / 4096 * 1e12), 1, delta=0.01)
+        in_turn, sizes = run("qps=4")                 # requests that wait for each other's path no more
+        self.assertEqual(sizes, {share: 8 * 14})
+        self.assertLess(in_turn, 0.75 * one)
+        cut, sizes = run("qps=16", "split-data=yes")
+        self.assertEqual(sizes, {share // 16: 8 * 14 * 16})
+        self.assertLess(cut, 0.5 * one)
+        self.assertGreater(cut, one / 4)
+        self.assertEqual(run("split-data=yes")[0], one)
+
+    def test_collective__uses_no_more_channels_than_nccl_is_told(self):
+        for algorithm, says in (("ring", "; 65024 messages, 68.18 GB"), ("nccl", "NCCL takes NVLS tree Simple, 2 channels")):
+            self.assertIn(says, self.sim("--dry-run", "--set", f"workload.algorithm={algorithm}", "--set", "workload.nccl.channels=2",
+                                         self.root / "examples/dgx-16.yaml").stdout)
+
+    def test_collective__of_more_parts_than_connections_have_numbers_is_refused(self):
+        many = self.scenario("network: {topology: leaf-spine, endpoints: 2048, leaves: 16, spines: 2, host-rate: 100G, nic: {ports: 2}}\n"
+                             "hosts: {gpus: 4, nics: 1024, scale-up: 1T}\nworkload: [{kind: allreduce, bytes: 16MiB}]\n")
+        self.assertIn("s.yaml:3:13: workload.0: it is 2048 parts, one for each port of a host's NICs, with 1 QPs each: write fewer NICs",
+                      self.sim(many, status=2).stderr)
+        told = self.json(many, "--set", "workload.nccl.channels=64", "--set", "workload.nccl.qps=128", "--set", "workload.bytes=64kB")
+        self.assertEqual((told["end"], told["flows_failed"]), ("done", 0))
+        self.assertEqual(self.json(many, "--job", self.root / "tests/unit/net/traces/all_reduce")["end"], "done")   # in one part
+
     def test_estimate__of_the_cpu_time_of_messages_comes_true(self):
         """Of small ones, within hosts and between them, which keep their connections; on a machine that others use within a factor of 4."""
         if self.is_sanitized():

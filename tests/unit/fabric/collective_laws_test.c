@@ -283,8 +283,20 @@ static void hierarchy__takes_its_closed_form(void **state)
 	assert_true(fabs(is / said - 1) < 0.005);
 }
 
+/* Both trees of one host are chains, and the ports of inner GPUs are never idle: each sends and gets 2S. */
+static void trees_in_a_host__take_their_closed_form(void **state)
+{
+	const uint64_t bytes = 256ull << 20;
+	const double said = 2.0 * (double)bytes / 450e9 * 1e12;
+	const double is = (double)time_of_hosts("double-tree", bytes, 1, GPUS);
+
+	print_message("%.1f us, law %.1f us, %+.3f%%\n", is / VB_US, said / VB_US, 100 * (is / said - 1));
+	assert_true(is > said && is < 1.02 * said);
+	assert_int_equal(result.data_packets, 0);
+}
+
 /* A tree for each NIC over the hosts, and a chain in each: a host has what an inner node of a tree has, on all NICs.
- * The pieces that fill the chains take 80 us. */
+ * The pieces that fill the chains take 60 us. */
 static void trees_over_hosts__take_their_closed_form(void **state)
 {
 	const uint64_t bytes = 1ull << 30;
@@ -361,6 +373,7 @@ int main(void)
 		cmocka_unit_test_teardown(graph__has_the_rings_of_a_scenario, teardown),
 		cmocka_unit_test_teardown(ring_in_a_host__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(hierarchy__takes_its_closed_form, teardown),
+		cmocka_unit_test_teardown(trees_in_a_host__take_their_closed_form, teardown),
 		cmocka_unit_test_teardown(trees_over_hosts__take_their_closed_form, teardown),
 		cmocka_unit_test_teardown(switch_that_reduces__takes_its_closed_form, teardown),
 		cmocka_unit_test_teardown(switches_and_trees__take_their_closed_form, teardown),

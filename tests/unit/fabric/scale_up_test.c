@@ -28,16 +28,16 @@ struct given {
 	vb_time start;
 };
 
-/* How a message goes through a switch that reduces. */
-struct switched {
+/* How a message goes that is a piece of some data. */
+struct piece {
 	bool is_of_sum, is_copy;
-	uint32_t channel;
+	uint32_t channel; /* 0: it is none */
 };
 
 struct plan {
 	struct job job;
 	const struct given *messages;
-	const struct switched *switched; /* by message; NULL: none is */
+	const struct piece *pieces; /* by message; NULL: none is */
 	uint32_t count;
 	vb_time arrived[MOST], ended[MOST];
 };
@@ -46,7 +46,7 @@ static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 {
 	const struct plan *plan = (const struct plan *)job;
 	for (uint32_t i = 0; i < plan->count; i++) {
-		const struct switched by = plan->switched ? plan->switched[i] : (struct switched){ 0 };
+		const struct piece by = plan->pieces ? plan->pieces[i] : (struct piece){ 0 };
 		if (plan->messages[i].src == rank)
 			sink->send(sink, &(struct message){ .src = rank,
 						 .dst = plan->messages[i].dst,
@@ -54,6 +54,7 @@ static void begin(struct job *job, uint32_t rank, struct job_sink *sink)
 						 .start = plan->messages[i].start,
 						 .tag = i,
 						 .channel = by.channel,
+						 .is_piece = by.channel > 0,
 						 .is_of_sum = by.is_of_sum,
 						 .is_copy = by.is_copy,
 						 .tells_arrival = true });
@@ -81,7 +82,7 @@ static const struct job_kind kind = { .begin = begin, .arrived = arrived, .ended
 
 static struct plan plan;
 
-static const struct switched *switched;
+static const struct piece *pieces;
 
 static void run_messages(const struct given *messages, uint32_t count, struct hosts hosts, uint32_t threads)
 {
@@ -101,7 +102,7 @@ static void run_messages(const struct given *messages, uint32_t count, struct ho
 		network_connect(&network, network_switch_node(i), network_switch_node(2), 400 * GBPS, VB_US);
 	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
 	plan = (struct plan){
-		.job = { &kind, count, HOSTS * hosts.gpus }, .messages = messages, .switched = switched, .count = count
+		.job = { &kind, count, HOSTS * hosts.gpus }, .messages = messages, .pieces = pieces, .count = count
 	};
 	struct job *const jobs[] = { &plan.job };
 	struct fabric_config config = config_hpcc(&network, &no_flows);
@@ -198,21 +199,22 @@ static void more_transfers_than_bytes_per_second__end(void **state)
 	assert_int_equal(plan.arrived[COUNT - 1], VB_S);
 }
 
-/* ---- A switch that reduces --------------------------------------------------------------------------------------- */
+/* ---- Pieces, and a switch that reduces ----------------------------------------------------------------------------
+ */
 
-static void run_switched(const struct given *messages, const struct switched *ways, uint32_t count)
+static void run_pieces(const struct given *messages, const struct piece *ways, uint32_t count)
 {
-	switched = ways;
+	pieces = ways;
 	run_plan(messages, count, four, 1);
-	switched = NULL;
+	pieces = NULL;
 }
 
 /* A GPU's part of a sum goes to the switch by the GPU's own port alone, even if its program is told of the sum. */
 static void parts_of_a_sum__use_the_sender_s_port_alone(void **state)
 {
 	const struct given messages[] = { { 0, 0, 100000, 0 }, { 1, 0, 100000, 0 }, { 2, 0, 100000, 0 } };
-	const struct switched ways[] = { { true, false, 1 }, { true, false, 1 }, { false, false, 0 } };
-	run_switched(messages, ways, 3);
+	const struct piece ways[] = { { true, false, 1 }, { true, false, 1 }, { false, false, 0 } };
+	run_pieces(messages, ways, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(plan.arrived[i], VB_US + 300 * VB_NS);
 }
@@ -222,26 +224,32 @@ static void copies__use_the_receivers_ports_alone(void **state)
 {
 	const struct given messages[] = { { 0, 0, 100000, 0 }, { 0, 1, 100000, 0 }, { 0, 2, 100000, 0 },
 		{ 0, 3, 100000, 0 } };
-	const struct switched ways[] = { { false, true, 1 }, { false, true, 1 }, { false, true, 1 },
-		{ false, false, 0 } };
-	run_switched(messages, ways, 4);
+	const struct piece ways[] = { { false, true, 1 }, { false, true, 1 }, { false, true, 1 }, { false, false, 0 } };
+	run_pieces(messages, ways, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(plan.arrived[i], VB_US + 300 * VB_NS);
 }
 
-/* Pieces of one connection go one after the other; the first of each of two share the port. */
-static void pieces_through_the_switch__are_in_order_on_their_connection(void **state)
+/* By a switch that reduces or by none: pieces of one connection go one after the other, and the first of each of two
+ * share the port. */
+static void expect_order(uint32_t to, bool is_of_sum)
 {
-	const struct given messages[] = { { 0, 0, 100000, 0 }, { 0, 0, 100000, 0 }, { 0, 0, 100000, 500 * VB_NS } };
-	struct switched ways[] = { { true, false, 1 }, { true, false, 1 }, { true, false, 1 } };
-	run_switched(messages, ways, 3);
+	const struct given messages[] = { { 0, to, 100000, 0 }, { 0, to, 100000, 0 }, { 0, to, 100000, 500 * VB_NS } };
+	struct piece ways[] = { { is_of_sum, false, 1 }, { is_of_sum, false, 1 }, { is_of_sum, false, 1 } };
+	run_pieces(messages, ways, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(plan.arrived[i], (i + 1) * VB_US + 300 * VB_NS);
 	ways[1].channel = 2;
-	run_switched(messages, ways, 3);
+	run_pieces(messages, ways, 3);
 	assert_int_equal(plan.arrived[0], 2 * VB_US + 300 * VB_NS);
 	assert_int_equal(plan.arrived[1], 2 * VB_US + 300 * VB_NS);
 	assert_int_equal(plan.arrived[2], 3 * VB_US + 300 * VB_NS);
+}
+
+static void pieces__are_in_order_on_their_connection(void **state)
+{
+	expect_order(0, true);
+	expect_order(1, false);
 }
 
 /* ---- Against a simple simulation --------------------------------------------------------------------------------- */
@@ -460,7 +468,7 @@ int main(void)
 		cmocka_unit_test_teardown(more_transfers_than_bytes_per_second__end, teardown),
 		cmocka_unit_test_teardown(parts_of_a_sum__use_the_sender_s_port_alone, teardown),
 		cmocka_unit_test_teardown(copies__use_the_receivers_ports_alone, teardown),
-		cmocka_unit_test_teardown(pieces_through_the_switch__are_in_order_on_their_connection, teardown),
+		cmocka_unit_test_teardown(pieces__are_in_order_on_their_connection, teardown),
 		cmocka_unit_test_teardown(random_transfers__end_as_in_a_simple_simulation, teardown),
 		cmocka_unit_test_teardown(messages_between_hosts__go_by_their_own_nics, teardown),
 		cmocka_unit_test_teardown(nics__are_shared_out, teardown),

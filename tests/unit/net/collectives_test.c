@@ -17,6 +17,8 @@ static struct sent sent[4096];
 static uint32_t sent_count, knows[MOST_RANKS];
 static struct collective_job job;
 static struct rank_groups groups;
+static uint32_t qps; /* of the next collectives */
+static bool is_cut;
 static const struct hosts hosts_of_gpus = { .gpus = GPUS, .nics = GPUS };
 
 static void note(struct job_sink *sink, const struct message *message)
@@ -52,6 +54,8 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 		.algorithm = algorithm,
 		.ranks = ranks,
 		.bytes = bytes,
+		.qps = qps,
+		.is_cut = is_cut,
 		.start = 5,
 		.gpus = GPUS,
 		.reduces = true };
@@ -326,6 +330,91 @@ static void parts__leave_by_a_nic_each(void **state)
 	}
 }
 
+/* ---- QPs --------------------------------------------------------------------------------------------------------- */
+
+static bool is_in_host(const struct message *is)
+{
+	return is->src / GPUS == is->dst / GPUS;
+}
+
+static void carry_all_by(uint32_t count, bool cut)
+{
+	static const char *const kinds[] = { "allreduce", "all-gather", "reduce-scatter", "alltoall", "broadcast" };
+	const struct collective_algorithm *is;
+	qps = count;
+	is_cut = cut;
+	for (unsigned k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		for (uint32_t i = 0; (is = collective_algorithm(kinds[k], i)); i++)
+			for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks++)
+				if (runs_with(is, ranks) && strcmp(kinds[k], "broadcast") != 0)
+					carry_all(kinds[k], is, ranks);
+	qps = 0;
+	is_cut = false;
+}
+
+/* Whole or cut: a rank passes on what has come by all QPs, and all is sent that is said to be. */
+static void requests__carry_all_by_several_qps(void **state)
+{
+	carry_all_by(4, false);
+	carry_all_by(4, true);
+}
+
+/* A ring's requests to the next host: whole by each QP in turn, each QP with a source port of its own. */
+static void requests__go_whole_to_each_qp_in_turn(void **state)
+{
+	qps = 4;
+	add("allreduce", "ring", 8, 8000);
+	qps = 0;
+	assert_int_equal(sent_count, 8 * 14);
+	for (uint32_t i = 0; i < sent_count; i++) {
+		const struct message *is = &sent[i].is;
+		const uint32_t qp = is_in_host(is) ? 0 : (uint32_t)is->tag % 4;
+		assert_int_equal(is->bytes, 1000);
+		assert_int_equal(is->channel, 1 + qp);
+		assert_int_equal(is->entropy, qp);
+	}
+}
+
+/* Of 1000 bytes three QPs have 256, and the last has the rest. Within a host nothing is cut. */
+static void requests__are_cut_over_all_qps(void **state)
+{
+	uint64_t by_qp[4] = { 0 }, in_host = 0;
+	qps = 4;
+	is_cut = true;
+	add("allreduce", "ring", 8, 8000);
+	qps = 0;
+	is_cut = false;
+	assert_int_equal(sent_count, 6 * 14 + 2 * 14 * 4);
+	for (uint32_t i = 0; i < sent_count; i++)
+		if (is_in_host(&sent[i].is))
+			in_host += sent[i].is.bytes;
+		else
+			by_qp[sent[i].is.channel - 1] += sent[i].is.bytes;
+	assert_int_equal(in_host, 6 * 14 * 1000);
+	for (uint32_t qp = 0; qp < 4; qp++)
+		assert_int_equal(by_qp[qp], 2 * 14 * (qp < 3 ? 256 : 1000 - 3 * 256));
+}
+
+/* A request is there when its part has come by each QP; the parts of requests with one tag may overtake each other from
+ * QP to QP. */
+static void request__is_there_with_its_last_part(void **state)
+{
+	static const struct {
+		uint32_t qp, is_last;
+	} parts[] = { { 2, 0 }, { 0, 0 }, { 0, 0 }, { 2, 0 }, { 1, 1 }, { 2, 0 }, { 1, 1 }, { 0, 0 }, { 1, 1 },
+		{ 1, 0 }, { 2, 0 }, { 0, 1 } };
+	struct number_map came = { 0 };
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		assert_int_equal(collective_cut_came(&came, 7, 3, parts[i].qp), parts[i].is_last);
+		if (i == 4)
+			assert_int_equal(collective_cut_came(&came, 8, 3, 1), 0); /* another tag */
+	}
+	assert_int_equal(came.count, 1); /* only what is under way is remembered */
+	number_map_free(&came);
+}
+
+/* ---- Groups ------------------------------------------------------------------------------------------------------ */
+
 /* Several groups at once, each among its own ranks. */
 static void groups__keep_to_themselves(void **state)
 {
@@ -354,6 +443,10 @@ int main(void)
 		cmocka_unit_test_teardown(messages__carry_every_rank_to_every_rank, teardown),
 		cmocka_unit_test(parts__are_as_many_as_nics),
 		cmocka_unit_test(parts__leave_by_a_nic_each),
+		cmocka_unit_test_teardown(requests__carry_all_by_several_qps, teardown),
+		cmocka_unit_test_teardown(requests__go_whole_to_each_qp_in_turn, teardown),
+		cmocka_unit_test_teardown(requests__are_cut_over_all_qps, teardown),
+		cmocka_unit_test(request__is_there_with_its_last_part),
 		cmocka_unit_test_teardown(groups__keep_to_themselves, teardown),
 		cmocka_unit_test_teardown(channels__are_kept_unless_all_is_sent_at_once, teardown),
 		cmocka_unit_test_teardown(chains__lead_from_and_to_the_root, teardown),

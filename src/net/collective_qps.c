@@ -1,0 +1,90 @@
+/* See collective_qps.h. */
+#include "net/collective_qps.h"
+#include <errno.h>
+#include "base/invariant.h"
+
+/* As ncclIbMultiSend aligns it, for LL128. */
+enum { ALIGNMENT = 128, QP_BITS = 8 };
+
+static bool is_in_host(const struct collective *of, uint32_t place, uint32_t to)
+{
+	return of->gpus > 1 && place / of->gpus == to / of->gpus;
+}
+
+uint32_t collective_qps(const struct collective *of, uint32_t place, uint32_t to)
+{
+	return of->qps > 1 && !is_in_host(of, place, to) ? of->qps : 1;
+}
+
+uint32_t collective_cuts(const struct collective *of, uint32_t place, uint32_t to)
+{
+	return of->is_cut ? collective_qps(of, place, to) : 1;
+}
+
+uint64_t collective_cut(uint64_t bytes, uint32_t cuts, uint32_t qp)
+{
+	const uint64_t each = ((bytes + cuts - 1) / cuts + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	const uint64_t left = bytes > each * qp ? bytes - each * qp : 1;
+	if (cuts == 1)
+		return bytes;
+	return left < each ? left : each;
+}
+
+static uint64_t messages_by_steps(
+	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
+{
+	uint64_t messages = 0;
+	for (uint32_t i = 0; i < collective_steps(of, algorithm); i++)
+		messages += collective_cuts(of, place, algorithm->step(of, place, i).to);
+	return messages;
+}
+
+static uint64_t messages_by_edges(
+	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
+{
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint64_t messages = 0;
+	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
+		messages += (uint64_t)collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]) *
+			    collective_cuts(of, place, edges[i].to);
+	return messages;
+}
+
+/* By steps all hosts send what the first does. */
+uint64_t collective_cut_messages(const struct collective *of, const struct collective_algorithm *algorithm)
+{
+	const uint32_t alike = algorithm->edges || of->gpus < 2 || of->ranks % of->gpus ? of->ranks : of->gpus;
+	uint64_t messages = 0;
+	if (!of->is_cut || of->qps < 2)
+		return collective_messages(of);
+	if (of->gpus < 2)
+		return collective_messages(of) * of->qps;
+	for (uint32_t place = 0; place < alike; place++)
+		messages += algorithm->edges ? messages_by_edges(of, algorithm, place)
+					     : messages_by_steps(of, algorithm, place);
+	return messages * (of->ranks / alike);
+}
+
+static uint64_t key_of(uint32_t tag, uint32_t qp)
+{
+	return (uint64_t)tag << QP_BITS | qp;
+}
+
+int collective_cut_came(struct number_map *came, uint32_t tag, uint32_t cuts, uint32_t qp)
+{
+	uint32_t *its = number_map_make(came, key_of(tag, qp));
+	assert(qp < cuts && cuts <= COLLECTIVE_MOST_QPS);
+	if (!its)
+		return -ENOMEM;
+	const uint32_t nth = ++*its;
+	bool is_even = true;
+	for (uint32_t i = 0; i < cuts; i++) {
+		const uint32_t *other = number_map_find(came, key_of(tag, i));
+		if (!other || *other < nth)
+			return 0;
+		is_even &= *other == nth;
+	}
+	for (uint32_t i = 0; is_even && i < cuts; i++)
+		number_map_remove(came, key_of(tag, i));
+	return 1;
+}
