@@ -166,7 +166,7 @@ def run_steps(figures, options):
         step = result["steps"][0]
         title = f"{example}, by {step['mode']}"
         figures.add(f"{example}/cpu", cpu, f"{title}: CPU time", "s", at_most=wanted["cpu"])
-        figures.add(f"{example}/memory", memory, f"{title}: memory", "MB", at_most=wanted.get("memory"))
+        figures.add(f"{example}/memory", memory, f"{title}: memory, and at least this program's", "MB", at_most=wanted.get("memory"))
         figures.add(f"{example}/step", step["step"]["time_ps"] / 1e9, f"{title}: the step", "ms")
     result, cpu, _ = run_step(options, CHECKED, [])
     error = result["steps"][0]["error"]
