@@ -243,10 +243,23 @@ static int add_step(struct simulation *simulation, char *why, size_t size)
 	return rc ? rc : open_graph(simulation);
 }
 
+static bool is_of_steps(const struct scenario *scenario, const struct simulation_files *files)
+{
+	bool has_step = false;
+
+	for (uint32_t i = 0; i < scenario->workload_count; i++)
+		has_step |= scenario_has_step(scenario, i);
+	return has_step && !(files && (files->job || files->flows));
+}
+
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
 	uint32_t endpoints = simulation->network.endpoint_count;
 
+	if (simulation->scenario->mode == MODE_FORMULA && !is_of_steps(simulation->scenario, files)) {
+		snprintf(why, size, "run.mode: only steps of training have a formula: flows, or packets");
+		return -EINVAL;
+	}
 	if (files && files->job)
 		return read_job(simulation, files, why, size);
 	if (files && files->flows) {

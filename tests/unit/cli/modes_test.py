@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from sim_case import SimCase
+from sim_case import TINY, SimCase
 
 # One spine, so that no hash decides: half of what a leaf's hosts send finds room.
 NARROW = """
@@ -124,6 +124,15 @@ run: {seed: 1}
         self.assertNotIn("error", self.json(both, "--set", "run.mode=flows"))
         self.assertRegex(self.sim(both, "--set", "run.mode=flows", is_checked=True).stdout,
                          r"\nerror   [+-][\d.]+% of the time, at most [+-][\d.]+% of a workload: workload\.\d\n")
+
+    def test_formula__is_of_steps_alone(self):
+        """No run falls back to packets in silence."""
+        tiny = self.scenario("run: {mode: formula}\n" + TINY)
+        self.assertRegex(self.sim(tiny, status=2).stderr, r"s.yaml:1:13: run.mode: only steps of training have a formula: flows, or packets")
+        step = self.scenario(NARROW.replace("run: {seed: 1}", "run: {mode: formula}"), "step.yaml")
+        self.assertIn("only steps of training", self.sim(step, "--collective", "allreduce", "--sizes", "1M", status=2).stderr)
+        self.scenario("src,dst,bytes\n0,1,1000\n", "f.csv")
+        self.assertIn("only steps of training", self.sim(step, "--flows", "f.csv", status=2).stderr)
 
     def test_flows__of_lists_and_jobs_are_checked(self):
         job = self.scenario("num_ranks 2\nrank 0 {\na: calc 1000\nb: send 1000000b to 1 tag 1\nb requires a\n}\n"
