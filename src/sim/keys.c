@@ -442,6 +442,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: one that --gpus lists, for its speed and memory; left out: hosts.gpu" },
 	{ "workload.*.mfu", VALUE_REAL, PLAN(mfu), BOUNDS(0.001, 1), .preset = "60%", OF_A_STEP,
 	  .help = "step: the part of a GPU's peak that its kernels reach while they run" },
+	{ "workload.*.compute-times", VALUE_TEXT, STEP(compute_times), .is_path = true, OF_A_STEP,
+	  .help = "step: a CSV of kernels' times (operation,shape,microseconds), which takes the place of mfu" },
 	{ "workload.*.memory", VALUE_WORD, STEP(memory), .words = "checked|unchecked", .preset = "checked", OF_A_STEP,
 	  .help = "step: a plan that does not fit into the GPU's memory is refused, or only told" },
 	{ "workload.*.steps", VALUE_COUNT, STEP(steps), BOUNDS(0, 1e9), .preset = "0", OF_A_STEP,

@@ -29,6 +29,7 @@ struct scenario_fault {
 /* A step of training, as the scenario gives it: step.h completes the plan. */
 struct scenario_step {
 	char model[32], gpu[16];
+	char compute_times[PATH_MAX]; /* compute_times.h; "": kernels reach a part of the GPU's peak */
 	struct step_plan plan; /* all but the model, and the GPU's speed */
 	/* The model's shape; 0: the named model's. */
 	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, experts, top_k;

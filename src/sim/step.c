@@ -10,6 +10,8 @@
 #include "sim/memory_limit.h"
 #include "sim/step_loads.h"
 #include "sim/step_network.h"
+#include "sim/why_about.h"
+#include "steps/compute_times.h"
 #include "steps/plan_check.h"
 
 #define GB         1e9
@@ -115,6 +117,17 @@ static int check_cut(const struct simulation *simulation, const struct step_plan
 		largest_of(plan), plan->tp, plan->cp, plan->pp, plan->dp, ranks);
 }
 
+/* A table that makes a step too long is refused as other plans are. */
+static int find_compute_times(const struct scenario_step *given, struct step_plan *plan, char *why, size_t size)
+{
+	if (!*given->compute_times)
+		return 0;
+	int rc = compute_times_read_file(plan, given->compute_times, why, (unsigned)size);
+	if (rc == -EINVAL)
+		return why_about(why, size, "compute-times");
+	return rc ? rc : plan_check(plan, why, (unsigned)size);
+}
+
 /* ---- The step ---------------------------------------------------------------------------------------------------- */
 
 /* Completes the plan, and refuses one of which no step can be made; why begins with the workload's key. */
@@ -130,7 +143,8 @@ static int make_plan(const struct simulation *simulation, struct step *step, cha
 		return rc;
 	step->plan.tflops = step->gpu->tflops;
 	complete(&step->plan, simulation_ranks(simulation));
-	return check_cut(simulation, &step->plan, why, size);
+	rc = check_cut(simulation, &step->plan, why, size);
+	return rc ? rc : find_compute_times(given, &step->plan, why, size);
 }
 
 /* The scenario's path of the key that why begins with. */
@@ -146,7 +160,9 @@ static int about_key(const struct step *step, int rc, char *why, size_t size)
 
 int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size)
 {
-	*step = (struct step){ .workload = workload };
+	const char *table = simulation->scenario->workloads[workload].step.compute_times;
+
+	*step = (struct step){ .workload = workload, .compute_times = *table ? table : NULL };
 	int rc = make_plan(simulation, step, why, size);
 	if (rc)
 		return about_key(step, rc, why, size);

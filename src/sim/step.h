@@ -9,6 +9,7 @@
 struct step {
 	uint32_t workload;
 	const struct gpu *gpu;
+	const char *compute_times; /* the table of kernels' times; NULL: they reach a part of the GPU's peak */
 	struct step_plan plan;
 	struct plan_memory memory;
 	struct formula_network network; /* after step_find_network, or step_take_times */

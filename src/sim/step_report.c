@@ -86,8 +86,12 @@ void step_report_plan(FILE *out, const struct step *step)
 		"memory  %.1f GB of a GPU's %" PRIu32 ": state %.1f, activations %.1f, embedding and output %.1f\n",
 		step->memory.sum / GB, step->gpu->memory_gb, step->memory.state / GB, step->memory.activations / GB,
 		step->memory.ends / GB);
-	fprintf(out, "work    %sFLOP, at %.4g%% of %" PRIu32 " TFLOP/s while kernels run\n",
-		value_count_text(plan_work(plan), work, sizeof(work)), plan->mfu * 100, step->gpu->tflops);
+	fprintf(out, "work    %sFLOP, ", value_count_text(plan_work(plan), work, sizeof(work)));
+	if (step->compute_times)
+		fprintf(out, "in the kernels' times of %s\n", step->compute_times);
+	else
+		fprintf(out, "at %.4g%% of %" PRIu32 " TFLOP/s while kernels run\n", plan->mfu * 100,
+			step->gpu->tflops);
 	fprintf(out, "bubble  %.2f%% of computing, from the schedule alone\n", plan_bubble(plan) * 100);
 }
 
@@ -329,6 +333,10 @@ void step_report_json(
 		", \"bubble_share\": %.6g",
 		plan->batch, plan->sequence, plan_micro_batches(plan), plan_work(plan), step->memory.state,
 		step->memory.activations, step->memory.ends, step->memory.sum, plan_bubble(plan));
+	if (step->compute_times) {
+		fprintf(out, ", \"compute_times\": ");
+		vb_json_string(out, step->compute_times);
+	}
 	put_times(out, step, mode, steps, check);
 	fputc('}', out);
 }

@@ -13,6 +13,9 @@ enum step_schedule { SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SCHEDULE_ZERO_BUBBLE }
 enum step_dispatcher { DISPATCH_ALL_TO_ALL, DISPATCH_ALL_GATHER };
 enum step_context { CONTEXT_ALL_GATHER, CONTEXT_RING };
 
+/* What a GPU computes: of a layer, or the output. */
+enum step_work { WORK_PROJECTIONS, WORK_SCORES, WORK_FFN, WORK_EXPERTS, WORK_OUTPUT, STEP_WORKS };
+
 enum step_order { ORDER_TP_CP_DP_PP, ORDER_TP_CP_PP_DP }; /* of ranks: the first is that of neighbours */
 
 struct step_plan {
@@ -31,6 +34,8 @@ struct step_plan {
 	bool counts_whole_square; /* attention's work: of the whole square instead of its causal half */
 	double bytes_part;        /* of each message, what is sent: a piece's (piece.h); 0: all */
 	double tflops, mfu;       /* a GPU's peak of bf16, and which part of it its kernels reach, above 0 */
+	/* By work, forward and backward: how many times as long a table has it (compute_times.h); 0: once. */
+	double factors[STEP_WORKS][2];
 };
 
 /* After a check that passed (plan_check.h). */
