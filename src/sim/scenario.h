@@ -33,6 +33,7 @@ struct scenario_step {
 	struct step_plan plan; /* all but the model, and the GPU's speed */
 	/* The model's shape; 0: the named model's. */
 	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, experts, top_k;
+	char slow[1000], gpus[1000]; /* lists of ranks (step_gpus.h) */
 	uint32_t steps; /* of the training; 0: it is not told */
 	enum { MEMORY_CHECKED, MEMORY_UNCHECKED } memory;
 };

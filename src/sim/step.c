@@ -8,11 +8,13 @@
 #include <string.h>
 #include "net/why.h"
 #include "sim/memory_limit.h"
+#include "sim/step_gpus.h"
 #include "sim/step_loads.h"
 #include "sim/step_network.h"
 #include "sim/why_about.h"
 #include "steps/compute_times.h"
 #include "steps/plan_check.h"
+#include "steps/speeds.h"
 
 #define GB         1e9
 #define NO_LIMIT   1e21       /* bytes a second */
@@ -53,17 +55,6 @@ static int find_model(const struct scenario_step *given, struct model *model, ch
 		return why_not(why, (unsigned)size, "top-k: it is %u, and there are %u experts: write %s", model->top_k,
 			model->experts, model->experts ? "fewer" : "experts, too");
 	return 0;
-}
-
-static int find_gpu(const struct simulation *simulation, const struct scenario_step *given, const struct gpu **gpu,
-	char *why, size_t size)
-{
-	*gpu = *given->gpu ? gpu_find(given->gpu) : simulation->scenario->gpu;
-	if (*gpu)
-		return 0;
-	return *given->gpu
-		       ? why_not(why, (unsigned)size, "gpu: there is no %s; verbena sim --gpus lists them", given->gpu)
-		       : why_not(why, (unsigned)size, "gpu: which GPU computes? Name it here or as hosts.gpu");
 }
 
 /* What was left out, from the model and the network. */
@@ -138,12 +129,13 @@ static int make_plan(const struct simulation *simulation, struct step *step, cha
 	step->plan = given->plan;
 	int rc = find_model(given, &step->plan.model, why, size);
 	if (!rc)
-		rc = find_gpu(simulation, given, &step->gpu, why, size);
+		rc = step_gpus_find(simulation, given, step, why, size);
 	if (rc)
 		return rc;
-	step->plan.tflops = step->gpu->tflops;
 	complete(&step->plan, simulation_ranks(simulation));
 	rc = check_cut(simulation, &step->plan, why, size);
+	if (!rc)
+		rc = step_gpus_spread(given, step, why, size);
 	return rc ? rc : find_compute_times(given, &step->plan, why, size);
 }
 
@@ -190,9 +182,10 @@ void step_close(struct step *step)
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size)
 {
 	const struct plan_memory *memory = &step->memory;
+	const struct gpu *gpu = step_gpus_smallest(step);
 	const char *helps = "tp or pp";
 
-	if (memory->sum <= step->gpu->memory_gb * GB ||
+	if (memory->sum <= gpu->memory_gb * GB ||
 		simulation->scenario->workloads[step->workload].step.memory == MEMORY_UNCHECKED)
 		return 0;
 	if (memory->state < memory->activations)
@@ -200,10 +193,10 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 	else if (step->plan.zero < 3 && step->plan.dp > 1)
 		helps = "zero, tp or pp";
 	return why_not(why, (unsigned)size,
-		"workload.%" PRIu32 ".memory: it needs %.1f GB of a GPU's %u (state %.1f, activations %.1f): raise %s, "
+		"workload.%" PRIu32 ".memory: it needs %.1f GB of %s's %u (state %.1f, activations %.1f): raise %s, "
 		"or say memory: unchecked",
-		step->workload, memory->sum / GB, step->gpu->memory_gb, memory->state / GB,
-		(memory->activations + memory->ends) / GB, helps);
+		step->workload, memory->sum / GB, step->plan.kinds.count ? gpu->name : "a GPU", gpu->memory_gb,
+		memory->state / GB, (memory->activations + memory->ends) / GB, helps);
 }
 
 static void forget_time(struct formula_way *way)
@@ -236,6 +229,7 @@ static int find_bound(struct step *step)
 int step_run(struct step *step)
 {
 	int rc = formula_run(&step->plan, &step->network, &step->times);
+	step->is_upper_bound = speeds_are_spread(&step->plan);
 	return rc ? rc : find_bound(step);
 }
 

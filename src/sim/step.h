@@ -9,13 +9,16 @@
 struct step {
 	uint32_t workload;
 	const struct gpu *gpu;
+	const struct gpu *kinds[PLAN_RANGES]; /* by range of plan.kinds (step_gpus.h) */
+	const char *slow;                     /* as the scenario has it; NULL: none is */
 	const char *compute_times; /* the table of kernels' times; NULL: they reach a part of the GPU's peak */
 	struct step_plan plan;
 	struct plan_memory memory;
 	struct formula_network network; /* after step_find_network, or step_take_times */
 	struct step_loads loads;        /* by flows: of `network` */
 	struct step_times times;        /* after step_run, or step_take_times */
-	double bound; /* likewise: what of the step a network between hosts that took no time would save */
+	bool is_upper_bound; /* without packets: its time is none but the longest that it may be (speeds.h) */
+	double bound;        /* likewise: what of the step a network between hosts that took no time would save */
 };
 
 /* Completes the plan of a workload for the network: -EINVAL and why, which begins with the key at fault; -ENOMEM. */

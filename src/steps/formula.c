@@ -7,6 +7,7 @@
 #include "base/timers.h"
 #include "net/collectives.h"
 #include "steps/shares.h"
+#include "steps/speeds.h"
 
 struct due {
 	struct vb_timer timer; /* the first member */
@@ -19,6 +20,7 @@ struct stage {
 	uint32_t next[STEP_STREAMS];    /* the first operation of the stream that has not begun */
 	uint32_t running[STEP_STREAMS]; /* STEP_NONE: none */
 	struct due due[STEP_STREAMS];   /* when it ends, where that is known */
+	double slowness;                /* of its slowest rank */
 	bool may_go_on;
 };
 
@@ -206,7 +208,7 @@ static void begin_one(struct going *going, struct stage *stage, unsigned stream,
 	stage->begin[number] = going->now;
 	switch ((enum step_kind)operation->kind) {
 	case STEP_COMPUTE:
-		end_at(going, slot, going->now + operation->time);
+		end_at(going, slot, going->now + speeds_slowed(operation->time, stage->slowness));
 		break;
 	case STEP_SEND:
 		going->messages[operation->tag].left = going->now;
@@ -329,6 +331,7 @@ static int open_stage(struct going *going, uint32_t number)
 	struct stage *stage = &going->stages[number];
 	int error = program_make(going->plan, number, &stage->program);
 	const uint32_t count = stage->program.count;
+	stage->slowness = speeds_of_stage(going->plan, number);
 	stage->begin = malloc((count + 1) * sizeof(*stage->begin));
 	stage->end = malloc((count + 1) * sizeof(*stage->end));
 	if (error || !stage->begin || !stage->end)

@@ -1,6 +1,6 @@
 /* A step without packets: programs run as always. By formula each collective and message takes its time without
  * contention; by flows those that are under way together share the network. Ranks of a stage do the same at the same
- * time, so one stands for all. */
+ * time, so one stands for all: it computes as long as the slowest of them. */
 #ifndef STEPS_FORMULA_H
 #define STEPS_FORMULA_H
 

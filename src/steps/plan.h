@@ -18,6 +18,17 @@ enum step_work { WORK_PROJECTIONS, WORK_SCORES, WORK_FFN, WORK_EXPERTS, WORK_OUT
 
 enum step_order { ORDER_TP_CP_DP_PP, ORDER_TP_CP_PP_DP }; /* of ranks: the first is that of neighbours */
 
+/* Ranks whose computing takes so many times as long. */
+enum { PLAN_RANGES = 64 };
+struct plan_range {
+	uint32_t first, last;
+	double factor;
+};
+struct plan_ranges { /* no rank is in two */
+	struct plan_range list[PLAN_RANGES];
+	uint32_t count;
+};
+
 struct step_plan {
 	struct model model;
 	uint32_t tp, cp, pp, dp, ep;
@@ -36,6 +47,7 @@ struct step_plan {
 	double tflops, mfu;       /* a GPU's peak of bf16, and which part of it its kernels reach, above 0 */
 	/* By work, forward and backward: how many times as long a table has it (compute_times.h); 0: once. */
 	double factors[STEP_WORKS][2];
+	struct plan_ranges slow, kinds; /* kinds: ranks with another GPU than that of tflops */
 };
 
 /* After a check that passed (plan_check.h). */

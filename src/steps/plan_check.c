@@ -2,6 +2,7 @@
 #include "steps/plan_check.h"
 #include <stddef.h>
 #include "net/why.h"
+#include "steps/speeds.h"
 
 enum { MOST_RANKS = 1 << 20, MOST_OPERATIONS = 1 << 25 };
 
@@ -245,7 +246,8 @@ static double largest_factor(const struct step_plan *plan)
 
 static int check_time(const struct step_plan *plan, char *why, unsigned why_size)
 {
-	const double time = plan_work(plan) / plan_ranks(plan) / (plan->tflops * plan->mfu) * largest_factor(plan);
+	const double time = plan_work(plan) / plan_ranks(plan) / (plan->tflops * plan->mfu) * largest_factor(plan) *
+			    speeds_most(plan);
 	if (time > MOST_TIME)
 		return why_not(why, why_size,
 			"batch: each rank computes for %.3g days: raise its speed or ranks, or lower batch",

@@ -3,13 +3,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "steps/speeds.h"
 
 struct building {
 	const struct step_plan *plan;
 	struct job_file *file;
 	struct step_program *programs;       /* by stage */
 	uint32_t *group_of[STEP_DIMENSIONS]; /* by rank of the group's first member; GRAPH_NONE: not made yet */
-	uint32_t last[STEP_STREAMS];         /* of the rank that is being added: the last operation of each stream */
+	/* Of the rank that is being added. */
+	uint32_t last[STEP_STREAMS]; /* the last operation of each stream */
+	double slowness;
 };
 
 static uint32_t places(const struct step_plan *plan)
@@ -100,7 +103,7 @@ static int fill(struct building *building, const struct step_operation *from, ui
 	switch (from->kind) {
 	case STEP_COMPUTE:
 		to->kind = GRAPH_COMPUTE;
-		to->time = from->time;
+		to->time = speeds_slowed(from->time, building->slowness);
 		return 0;
 	case STEP_COLLECTIVE: {
 		to->kind = GRAPH_COLLECTIVE;
@@ -142,6 +145,7 @@ static int add_rank(struct building *building, uint32_t rank)
 	const struct step_program *program = &building->programs[stage];
 	const uint32_t first = building->file->graph.count;
 	int error = 0;
+	building->slowness = speeds_of_rank(building->plan, rank);
 	for (unsigned i = 0; i < STEP_STREAMS; i++)
 		building->last[i] = GRAPH_NONE;
 	for (uint32_t i = 0; i < program->count && !error; i++) {
