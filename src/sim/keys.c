@@ -404,6 +404,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: parts of the model in each stage, of an interleaved schedule" },
 	{ "workload.*.dp", VALUE_COUNT, PLAN(dp), RANKS, .preset = "0", OF_A_STEP,
 	  .help = "step: replicas; 0: as many as the network has ranks for" },
+	{ "workload.*.ranks", VALUE_TEXT, STEP(ranks), OF_A_STEP,
+	  .help = "step: which of the network it has, as 8 (from 8 on) or 8-15; left out: the first that are free" },
 	{ "workload.*.ep", VALUE_COUNT, PLAN(ep), RANKS, .preset = "1", OF_A_STEP,
 	  .help = "step: ranks that the experts of a layer are spread over" },
 	{ "workload.*.micro-batch", VALUE_COUNT, PLAN(micro_batch), RANKS, .preset = "1", OF_A_STEP,

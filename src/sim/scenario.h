@@ -34,6 +34,7 @@ struct scenario_step {
 	/* The model's shape; 0: the named model's. */
 	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, experts, top_k;
 	char slow[1000], gpus[1000]; /* lists of ranks (step_gpus.h) */
+	char ranks[32];              /* of the network (step_place.h); "": those that are free */
 	uint32_t steps; /* of the training; 0: it is not told */
 	enum { MEMORY_CHECKED, MEMORY_UNCHECKED } memory;
 };

@@ -18,6 +18,7 @@
 #include "sim/nccl_choice.h"
 #include "sim/ranks.h"
 #include "sim/step.h"
+#include "sim/step_job.h"
 #include "sim/why_about.h"
 
 static int read_network(struct simulation *simulation, char *why, size_t size)
@@ -215,14 +216,10 @@ static int read_job(struct simulation *simulation, const struct simulation_files
 	return open_graph(simulation);
 }
 
-/* A scenario has one, or several that do not run by packets. */
-static int add_step(struct simulation *simulation, char *why, size_t size)
+/* All that the scenario has, beside each other. */
+static int add_steps(struct simulation *simulation, char *why, size_t size)
 {
-	if (simulation->step_count > 1) {
-		snprintf(why, size, "workload: by packets one step runs at a time; run.mode: formula takes several");
-		return -EINVAL;
-	}
-	int rc = step_make_graph(simulation, 0, why, size);
+	int rc = steps_make_graph(simulation, why, size);
 	return rc ? rc : open_graph(simulation);
 }
 
@@ -253,7 +250,7 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		rc = -EINVAL;
 	}
 	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
-		return add_step(simulation, why, size);
+		return add_steps(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {
 		snprintf(why, size, "nothing is sent: the scenario needs a workload, or --flows, or --job");
 		rc = -EINVAL;
@@ -442,7 +439,7 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 
 int simulation_plan_step(struct simulation *simulation, char *why, size_t size)
 {
-	int rc = add_step(simulation, why, size);
+	int rc = add_steps(simulation, why, size);
 
 	if (rc)
 		return rc;
@@ -460,7 +457,11 @@ int simulation_run(struct simulation *simulation, char *why, size_t size)
 		rc = ideals_find(simulation);
 	if (!rc)
 		rc = culprits_find(simulation);
-	return rc || !simulation->tries_alone || !alone_is_wanted(simulation) ? rc : alone_run(simulation, why, size);
+	if (rc || !simulation->tries_alone)
+		return rc;
+	if (simulation->step_count > 1)
+		return step_job_run_alone(simulation, why, size);
+	return alone_is_wanted(simulation) ? alone_run(simulation, why, size) : 0;
 }
 
 void simulation_free(struct simulation *simulation)

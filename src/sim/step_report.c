@@ -68,6 +68,8 @@ static void put_kinds(FILE *out, const struct step *step)
 		fprintf(out, "%s%" PRIu32 " %s", before, ranks, kind->name);
 		before = " and ";
 	}
+	if (step->plan.first)
+		fprintf(out, " from rank %" PRIu32 " on", step->plan.first);
 }
 
 void step_report_plan(FILE *out, const struct step *step)
@@ -203,6 +205,9 @@ void step_report_times(FILE *out, const struct step *step, const char *how, uint
 	char time[32], tokens[32];
 
 	fprintf(out, "\nstep %s %s; means of all ranks\n", value_time_text(times->step, time, sizeof(time)), how);
+	if (step->alone > 0)
+		fprintf(out, "alone %s: beside the others %.2f times as long\n",
+			value_time_text(step->alone, time, sizeof(time)), (double)times->step / (double)step->alone);
 	put_part(out, step, "computing", times->compute);
 	put_exposed(out, step);
 	put_part(out, step, "bubble", times->bubble);
@@ -315,6 +320,8 @@ static void put_times(
 
 	fprintf(out, ", \"mode\": \"%s\", \"step\": {\"time_ps\": %" PRId64 ", \"compute_ps\": %.0f", mode,
 		(int64_t)times->step, times->compute);
+	if (step->alone)
+		fprintf(out, ", \"alone_ps\": %" PRId64, (int64_t)step->alone);
 	put_by_dimension(out, "exposed_ps", times->exposed);
 	fprintf(out, ", \"bubble_ps\": %.0f}", times->bubble);
 	put_by_dimension(out, "bytes_a_rank", times->bytes);
@@ -364,9 +371,9 @@ void step_report_json(
 	vb_json_string(out, plan->model.name);
 	fprintf(out,
 		", \"parameters\": %" PRIu64 ", \"active_parameters\": %" PRIu64
-		", \"gpu\": \"%s\", \"ranks\": %" PRIu32 ", \"tp\": %" PRIu32 ", \"cp\": %" PRIu32 ", \"pp\": %" PRIu32
-		", \"dp\": %" PRIu32 ", \"ep\": %" PRIu32,
-		model_parameters(&plan->model), model_active_parameters(&plan->model), step->gpu->name,
+		", \"gpu\": \"%s\", \"first\": %" PRIu32 ", \"ranks\": %" PRIu32 ", \"tp\": %" PRIu32
+		", \"cp\": %" PRIu32 ", \"pp\": %" PRIu32 ", \"dp\": %" PRIu32 ", \"ep\": %" PRIu32,
+		model_parameters(&plan->model), model_active_parameters(&plan->model), step->gpu->name, plan->first,
 		plan_ranks(plan), plan->tp, plan->cp, plan->pp, plan->dp, plan->ep);
 	fprintf(out,
 		", \"batch\": %" PRIu32 ", \"sequence\": %" PRIu32 ", \"micro_batches\": %" PRIu32

@@ -18,7 +18,7 @@ enum step_work { WORK_PROJECTIONS, WORK_SCORES, WORK_FFN, WORK_EXPERTS, WORK_OUT
 
 enum step_order { ORDER_TP_CP_DP_PP, ORDER_TP_CP_PP_DP }; /* of ranks: the first is that of neighbours */
 
-/* Ranks whose computing takes so many times as long. */
+/* Ranks of a plan, counted from 0, whose computing takes so many times as long. */
 enum { PLAN_RANGES = 64 };
 struct plan_range {
 	uint32_t first, last;
@@ -32,6 +32,7 @@ struct plan_ranges { /* no rank is in two */
 struct step_plan {
 	struct model model;
 	uint32_t tp, cp, pp, dp, ep;
+	uint32_t first;  /* the network's rank that is its first; the others follow */
 	uint32_t chunks; /* of a stage, interleaved: vpp */
 	uint32_t micro_batch, batch, sequence;
 	bool is_sequence_parallel;
@@ -60,7 +61,7 @@ struct plan_layers {
 	uint32_t first, count;
 };
 struct plan_layers plan_layers(const struct step_plan *plan, uint32_t part);
-/* The number of the rank that has this place among those of its stage (tp, then cp, then dp). */
+/* The network's number of the rank that has this place among those of its stage (tp, then cp, then dp). */
 uint32_t plan_rank(const struct step_plan *plan, uint32_t place, uint32_t stage);
 uint32_t plan_place(const struct step_plan *plan, uint32_t rank, uint32_t *stage); /* the other way round */
 uint32_t plan_expert_replicas(const struct step_plan *plan); /* ranks that have the same experts */

@@ -15,7 +15,8 @@ static double factor_at(const struct plan_ranges *ranges, uint32_t rank)
 
 double speeds_of_rank(const struct step_plan *plan, uint32_t rank)
 {
-	return factor_at(&plan->slow, rank) * factor_at(&plan->kinds, rank);
+	const uint32_t of_step = rank - plan->first;
+	return factor_at(&plan->slow, of_step) * factor_at(&plan->kinds, of_step);
 }
 
 static double slowest_of(const struct step_plan *plan, uint32_t stage, uint32_t first, uint32_t count)

@@ -6,7 +6,7 @@
 #include "net/text.h"
 #include "steps/plan.h"
 
-/* How many times as long this rank computes as the plan says; of a stage, its slowest rank. */
+/* How many times as long this rank of the network computes as the plan says; of a stage, its slowest rank. */
 double speeds_of_rank(const struct step_plan *plan, uint32_t rank);
 double speeds_of_stage(const struct step_plan *plan, uint32_t stage);
 /* Of all ranks at most so much. */
