@@ -30,12 +30,12 @@ struct scenario_fault {
 struct scenario_step {
 	char model[32], gpu[16];
 	char compute_times[PATH_MAX]; /* compute_times.h; "": kernels reach a part of the GPU's peak */
-	struct step_plan plan; /* all but the model, and the GPU's speed */
+	struct step_plan plan;        /* all but the model, and the GPU's speed */
 	/* The model's shape; 0: the named model's. */
 	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, experts, top_k;
 	char slow[1000], gpus[1000]; /* lists of ranks (step_gpus.h) */
 	char ranks[32];              /* of the network (step_place.h); "": those that are free */
-	uint32_t steps; /* of the training; 0: it is not told */
+	uint32_t steps;              /* of the training; 0: it is not told */
 	enum { MEMORY_CHECKED, MEMORY_UNCHECKED } memory;
 };
 

@@ -7,7 +7,7 @@
 #include "net/text.h"
 #include "net/why.h"
 
-/* What a workload wants. */
+/* Ranks, as a workload wants them. */
 struct wanted {
 	bool is_step, has_first, has_last;
 	uint64_t first, end; /* end: behind its last rank */

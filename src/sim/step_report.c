@@ -339,7 +339,7 @@ static void put_times(
 			(double)times->step / VB_S * steps, gpu_hours_idle(step, steps));
 }
 
-/* What differs from one kind that reaches a part of its peak. */
+/* If GPUs differ, or reach another speed than a part of their peak. */
 static void put_gpus_json(FILE *out, const struct step *step)
 {
 	const struct gpu *kind;

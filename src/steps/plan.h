@@ -13,7 +13,7 @@ enum step_schedule { SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SCHEDULE_ZERO_BUBBLE }
 enum step_dispatcher { DISPATCH_ALL_TO_ALL, DISPATCH_ALL_GATHER };
 enum step_context { CONTEXT_ALL_GATHER, CONTEXT_RING };
 
-/* What a GPU computes: of a layer, or the output. */
+/* Computing of a GPU: of a layer, or the output. */
 enum step_work { WORK_PROJECTIONS, WORK_SCORES, WORK_FFN, WORK_EXPERTS, WORK_OUTPUT, STEP_WORKS };
 
 enum step_order { ORDER_TP_CP_DP_PP, ORDER_TP_CP_PP_DP }; /* of ranks: the first is that of neighbours */

@@ -16,7 +16,7 @@ int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t
  * in its stage's program. -EINVAL and why (graph_finish), -ENOMEM. */
 int step_graph_make(
 	const struct step_plan *const *plans, uint32_t count, struct job_file *file, char *why, unsigned why_size);
-/* What of a run that has ended this plan's step went to. -ENOMEM. */
+/* After a run that has ended: this plan's step, and its parts. -ENOMEM. */
 int step_graph_account(const struct step_plan *plan, const struct graph_job *job, struct step_times *times);
 
 #endif
