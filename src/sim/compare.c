@@ -266,7 +266,7 @@ static void put_step_object(const struct comparison *comparison, const char *nam
 	const struct sim_setting *settings, const struct session *session, const struct step_runs *runs)
 {
 	put_settings(comparison, name, file, settings);
-	if (session->scenario->mode == MODE_FORMULA)
+	if (session->scenario->mode != MODE_PACKETS)
 		step_runs_json(stdout, session, runs);
 	else
 		report_json(stdout, &session->simulation, &session->summary, NULL, "  ", false);
@@ -287,7 +287,7 @@ static int run_steps_and_put(struct comparison *comparison, const char *name, co
 			put_steps(comparison, name, session, &runs);
 		remember_steps(comparison, name, &runs);
 		comparison->done++;
-		status = session->scenario->mode == MODE_FORMULA ? SIM_EXIT_OK : session_status(session);
+		status = session->scenario->mode != MODE_PACKETS ? SIM_EXIT_OK : session_status(session);
 	}
 	step_runs_close(&runs);
 	return status;

@@ -235,17 +235,20 @@ static void put_counts(struct object *object, const struct fabric_result *result
 	integer(object, "pauses", result->pauses);
 }
 
-static void put_step(struct object *object, const struct simulation *simulation)
+static void put_steps(struct object *object, const struct simulation *simulation)
 {
 	struct step step;
 
-	if (!step_take_times(simulation, &step)) {
-		field(object, "steps");
-		fputc('[', object->out);
-		step_report_json(object->out, &step, "packets", simulation->scenario->workloads[0].step.steps, NULL);
-		fputc(']', object->out);
+	field(object, "steps");
+	fputc('[', object->out);
+	for (uint32_t i = 0; i < simulation->step_count; i++) {
+		fputs(i ? ",\n  " : "", object->out);
+		if (!step_take_times(simulation, i, &step))
+			step_report_json(
+				object->out, &step, "packets", simulation->scenario->workloads[i].step.steps, NULL);
+		step_close(&step);
 	}
-	step_close(&step);
+	fputc(']', object->out);
 }
 
 /* Of packets, by which flows are judged, it is 0. */
@@ -331,7 +334,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	if (simulation->has_graph)
 		graph_report_json(out, simulation, indent);
 	if (simulation->step_count && report_end(simulation) == FABRIC_DONE)
-		put_step(&object, simulation);
+		put_steps(&object, simulation);
 	if (with_flows)
 		put_flows(&object, simulation);
 	fprintf(out, "\n%s}", indent);

@@ -29,10 +29,13 @@ struct scenario_fault {
 /* A step of training, as the scenario gives it: step.h completes the plan. */
 struct scenario_step {
 	char model[32], gpu[16];
-	struct step_plan plan; /* all but the model, and the GPU's speed */
+	char compute_times[PATH_MAX]; /* compute_times.h; "": kernels reach a part of the GPU's peak */
+	struct step_plan plan;        /* all but the model, and the GPU's speed */
 	/* The model's shape; 0: the named model's. */
 	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, experts, top_k;
-	uint32_t steps; /* of the training; 0: it is not told */
+	char slow[1000], gpus[1000]; /* lists of ranks (step_gpus.h) */
+	char ranks[32];              /* of the network (step_place.h); "": those that are free */
+	uint32_t steps;              /* of the training; 0: it is not told */
 	enum { MEMORY_CHECKED, MEMORY_UNCHECKED } memory;
 };
 

@@ -19,6 +19,7 @@
 #include "sim/nccl_choice.h"
 #include "sim/ranks.h"
 #include "sim/step.h"
+#include "sim/step_job.h"
 #include "sim/why_about.h"
 
 static int read_network(struct simulation *simulation, char *why, size_t size)
@@ -232,14 +233,10 @@ static int read_job(struct simulation *simulation, const struct simulation_files
 	return open_graph(simulation);
 }
 
-/* A scenario has one, or several that do not run by packets. */
-static int add_step(struct simulation *simulation, char *why, size_t size)
+/* All that the scenario has, beside each other. */
+static int add_steps(struct simulation *simulation, char *why, size_t size)
 {
-	if (simulation->step_count > 1) {
-		snprintf(why, size, "workload: by packets one step runs at a time; run.mode: formula takes several");
-		return -EINVAL;
-	}
-	int rc = step_make_graph(simulation, 0, why, size);
+	int rc = steps_make_graph(simulation, why, size);
 	return rc ? rc : open_graph(simulation);
 }
 
@@ -283,7 +280,7 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		rc = -EINVAL;
 	}
 	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
-		return add_step(simulation, why, size);
+		return add_steps(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {
 		snprintf(why, size, "nothing is sent: the scenario needs a workload, or --flows, or --job");
 		rc = -EINVAL;
@@ -487,7 +484,7 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 
 int simulation_plan_step(struct simulation *simulation, char *why, size_t size)
 {
-	int rc = add_step(simulation, why, size);
+	int rc = add_steps(simulation, why, size);
 
 	if (rc)
 		return rc;
@@ -505,7 +502,9 @@ int simulation_run(struct simulation *simulation, char *why, size_t size)
 		rc = ideals_find(simulation);
 	if (!rc)
 		rc = culprits_find(simulation);
-	if (!rc && simulation->tries_alone && alone_is_wanted(simulation))
+	if (!rc && simulation->tries_alone && simulation->step_count > 1)
+		rc = step_job_run_alone(simulation, why, size);
+	else if (!rc && simulation->tries_alone && alone_is_wanted(simulation))
 		rc = alone_run(simulation, why, size);
 	if (!rc && simulation->is_checked && simulation->result.end == FABRIC_DONE)
 		rc = flow_check_run(simulation, simulation->check_part, &simulation->check, why, size);

@@ -8,9 +8,14 @@
 #include <string.h>
 #include "net/why.h"
 #include "sim/memory_limit.h"
+#include "sim/step_gpus.h"
 #include "sim/step_loads.h"
 #include "sim/step_network.h"
+#include "sim/step_place.h"
+#include "sim/why_about.h"
+#include "steps/compute_times.h"
 #include "steps/plan_check.h"
+#include "steps/speeds.h"
 
 #define GB         1e9
 #define NO_LIMIT   1e21       /* bytes a second */
@@ -53,17 +58,6 @@ static int find_model(const struct scenario_step *given, struct model *model, ch
 	return 0;
 }
 
-static int find_gpu(const struct simulation *simulation, const struct scenario_step *given, const struct gpu **gpu,
-	char *why, size_t size)
-{
-	*gpu = *given->gpu ? gpu_find(given->gpu) : simulation->scenario->gpu;
-	if (*gpu)
-		return 0;
-	return *given->gpu
-		       ? why_not(why, (unsigned)size, "gpu: there is no %s; verbena sim --gpus lists them", given->gpu)
-		       : why_not(why, (unsigned)size, "gpu: which GPU computes? Name it here or as hosts.gpu");
-}
-
 /* What was left out, from the model and the network. */
 static void complete(struct step_plan *plan, uint32_t ranks)
 {
@@ -98,21 +92,29 @@ static const char *largest_of(const struct step_plan *plan)
 }
 
 /* dp that was left out may be 0 still. */
-static int check_cut(const struct simulation *simulation, const struct step_plan *plan, char *why, size_t size)
+static int check_cut(const struct step_plan *plan, const char *whose, uint32_t ranks, char *why, size_t size)
 {
-	const uint32_t ranks = simulation_ranks(simulation);
-
 	if (!plan->dp)
 		return why_not(why, (unsigned)size,
-			"%s: tp x cp x pp is %u x %u x %u, and the network has %" PRIu32 " ranks: lower one",
-			largest_of(plan), plan->tp, plan->cp, plan->pp, ranks);
+			"%s: tp x cp x pp is %u x %u x %u, and %s has %" PRIu32 " ranks: lower one", largest_of(plan),
+			plan->tp, plan->cp, plan->pp, whose, ranks);
 	int rc = plan_check(plan, why, (unsigned)size);
 	if (rc || plan_ranks(plan) <= ranks)
 		return rc;
 	return why_not(why, (unsigned)size,
-		"%s: tp x cp x pp x dp is %u x %u x %u x %u, and the network has %" PRIu32
-		" ranks: lower one, or leave dp out",
-		largest_of(plan), plan->tp, plan->cp, plan->pp, plan->dp, ranks);
+		"%s: tp x cp x pp x dp is %u x %u x %u x %u, and %s has %" PRIu32 " ranks: lower one, or leave dp out",
+		largest_of(plan), plan->tp, plan->cp, plan->pp, plan->dp, whose, ranks);
+}
+
+/* A table that makes a step too long is refused as other plans are. */
+static int find_compute_times(const struct scenario_step *given, struct step_plan *plan, char *why, size_t size)
+{
+	if (!*given->compute_times)
+		return 0;
+	int rc = compute_times_read_file(plan, given->compute_times, why, (unsigned)size);
+	if (rc == -EINVAL)
+		return why_about(why, size, "compute-times");
+	return rc ? rc : plan_check(plan, why, (unsigned)size);
 }
 
 /* ---- The step ---------------------------------------------------------------------------------------------------- */
@@ -122,15 +124,24 @@ static int make_plan(const struct simulation *simulation, struct step *step, cha
 {
 	const struct scenario_step *given = &simulation->scenario->workloads[step->workload].step;
 
+	struct step_place place;
+
 	step->plan = given->plan;
 	int rc = find_model(given, &step->plan.model, why, size);
 	if (!rc)
-		rc = find_gpu(simulation, given, &step->gpu, why, size);
+		rc = step_gpus_find(simulation, given, step, why, size);
 	if (rc)
 		return rc;
-	step->plan.tflops = step->gpu->tflops;
-	complete(&step->plan, simulation_ranks(simulation));
-	return check_cut(simulation, &step->plan, why, size);
+	rc = step_place_find(simulation, step->workload, &place, why, size);
+	if (rc)
+		return rc;
+	step->plan.first = place.first;
+	complete(&step->plan, place.room);
+	const bool is_all = place.room == simulation_ranks(simulation);
+	rc = check_cut(&step->plan, is_all ? "the network" : "its part of the network", place.room, why, size);
+	if (!rc)
+		rc = step_gpus_spread(given, step, why, size);
+	return rc ? rc : find_compute_times(given, &step->plan, why, size);
 }
 
 /* The scenario's path of the key that why begins with. */
@@ -146,7 +157,9 @@ static int about_key(const struct step *step, int rc, char *why, size_t size)
 
 int step_open(const struct simulation *simulation, uint32_t workload, struct step *step, char *why, size_t size)
 {
-	*step = (struct step){ .workload = workload };
+	const char *table = simulation->scenario->workloads[workload].step.compute_times;
+
+	*step = (struct step){ .workload = workload, .compute_times = *table ? table : NULL };
 	int rc = make_plan(simulation, step, why, size);
 	if (rc)
 		return about_key(step, rc, why, size);
@@ -154,29 +167,19 @@ int step_open(const struct simulation *simulation, uint32_t workload, struct ste
 	return 0;
 }
 
-int step_find_network(const struct simulation *simulation, struct step *step)
-{
-	int rc = step_network_find(simulation, &step->plan, &step->network);
-
-	if (rc || simulation->scenario->mode != MODE_FLOWS)
-		return rc;
-	step->network.loads = &step->loads;
-	return step_loads_make(simulation, &step->plan, &step->loads);
-}
-
 void step_close(struct step *step)
 {
 	free(step->network.boundaries);
 	step->network.boundaries = NULL;
-	step_loads_free(&step->loads);
 }
 
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size)
 {
 	const struct plan_memory *memory = &step->memory;
+	const struct gpu *gpu = step_gpus_smallest(step);
 	const char *helps = "tp or pp";
 
-	if (memory->sum <= step->gpu->memory_gb * GB ||
+	if (memory->sum <= gpu->memory_gb * GB ||
 		simulation->scenario->workloads[step->workload].step.memory == MEMORY_UNCHECKED)
 		return 0;
 	if (memory->state < memory->activations)
@@ -184,10 +187,10 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 	else if (step->plan.zero < 3 && step->plan.dp > 1)
 		helps = "zero, tp or pp";
 	return why_not(why, (unsigned)size,
-		"workload.%" PRIu32 ".memory: it needs %.1f GB of a GPU's %u (state %.1f, activations %.1f): raise %s, "
+		"workload.%" PRIu32 ".memory: it needs %.1f GB of %s's %u (state %.1f, activations %.1f): raise %s, "
 		"or say memory: unchecked",
-		step->workload, memory->sum / GB, step->gpu->memory_gb, memory->state / GB,
-		(memory->activations + memory->ends) / GB, helps);
+		step->workload, memory->sum / GB, step->plan.kinds.count ? gpu->name : "a GPU", gpu->memory_gb,
+		memory->state / GB, (memory->activations + memory->ends) / GB, helps);
 }
 
 static void forget_time(struct formula_way *way)
@@ -217,10 +220,65 @@ static int find_bound(struct step *step)
 	return rc;
 }
 
-int step_run(struct step *step)
+/* All at once: without loads each is alone anyway. */
+static int run_at_once(struct step *steps, uint32_t count)
 {
-	int rc = formula_run(&step->plan, &step->network, &step->times);
-	return rc ? rc : find_bound(step);
+	struct formula_step *runs = calloc(count, sizeof(*runs));
+	int rc = runs ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !rc && i < count; i++)
+		runs[i] = (struct formula_step){ .plan = &steps[i].plan, .network = &steps[i].network };
+	if (!rc)
+		rc = formula_run_all(runs, count);
+	for (uint32_t i = 0; !rc && i < count; i++)
+		steps[i].times = runs[i].times;
+	free(runs);
+	return rc;
+}
+
+static int run_alone(struct step *step)
+{
+	struct step_times times;
+	int rc = formula_run(&step->plan, &step->network, &times);
+
+	step->alone = times.step;
+	return rc;
+}
+
+static int find_loads(const struct simulation *simulation, struct step *steps, uint32_t count, struct step_loads *loads)
+{
+	const struct step_plan *plans[SCENARIO_WORKLOADS];
+	uint32_t first_class = 0;
+
+	if (simulation->scenario->mode != MODE_FLOWS)
+		return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		plans[i] = &steps[i].plan;
+		steps[i].network.loads = loads;
+		steps[i].network.first_class = first_class;
+		first_class += steps[i].plan.pp * STEP_CLASSES;
+	}
+	return step_loads_make(simulation, plans, count, loads);
+}
+
+int steps_run(const struct simulation *simulation, struct step *steps, uint32_t count, struct step_loads *loads,
+	bool tries_alone)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < count; i++)
+		rc = step_network_find(simulation, &steps[i].plan, &steps[i].network);
+	if (!rc)
+		rc = find_loads(simulation, steps, count, loads);
+	if (!rc)
+		rc = run_at_once(steps, count);
+	for (uint32_t i = 0; !rc && i < count; i++) {
+		steps[i].is_upper_bound = speeds_are_spread(&steps[i].plan);
+		rc = find_bound(&steps[i]);
+		if (!rc && count > 1 && tries_alone && loads->class_count)
+			rc = run_alone(&steps[i]);
+	}
+	return rc;
 }
 
 /* From the CPU time and the memory of steps by formula, which run twice: with the network, and for the bound. */
@@ -286,41 +344,63 @@ const char *step_bound_by(const struct step *step)
 
 /* ---- By packets -------------------------------------------------------------------------------------------------- */
 
-static int check_operations(const struct step *step, char *why, size_t size)
+static int check_operations(const struct step *steps, uint32_t count, char *why, size_t size)
 {
 	const uint64_t limit = memory_limit("");
-	uint64_t operations, bytes;
-	int rc = step_graph_size(&step->plan, &operations, &bytes);
+	uint64_t all = 0, operations, bytes;
 
-	if (rc || (bytes <= limit && operations < GRAPH_MOST))
-		return rc;
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = step_graph_size(&steps[i].plan, &operations, &bytes);
+		if (rc)
+			return rc;
+		all += operations;
+	}
+	if (all < GRAPH_MOST && all * STEP_OPERATION_BYTES <= limit)
+		return 0;
 	return why_not(why, (unsigned)size,
 		"run.mode: by packets it is %.3g M operations, which need %.1f GB of memory: run.mode: formula, or "
 		"fewer "
 		"ranks, layers or micro-batches",
-		(double)operations / 1e6, (double)bytes / GB);
+		(double)all / 1e6, (double)all * STEP_OPERATION_BYTES / GB);
 }
 
-int step_make_graph(struct simulation *simulation, uint32_t workload, char *why, size_t size)
+static int open_all(struct simulation *simulation, struct step *steps, char *why, size_t size)
 {
-	struct step step;
-	int rc = step_open(simulation, workload, &step, why, size);
+	int rc = 0;
 
-	if (!rc)
-		rc = step_check_memory(simulation, &step, why, size);
-	if (!rc)
-		rc = check_operations(&step, why, size);
-	return rc ? rc : step_graph_make(&step.plan, &simulation->job_file, why, (unsigned)size);
+	for (uint32_t i = 0; !rc && i < simulation->step_count; i++) {
+		rc = step_open(simulation, i, &steps[i], why, size);
+		if (!rc)
+			rc = step_check_memory(simulation, &steps[i], why, size);
+	}
+	return rc;
 }
 
-int step_take_times(const struct simulation *simulation, struct step *step)
+int steps_make_graph(struct simulation *simulation, char *why, size_t size)
+{
+	const struct step_plan *plans[SCENARIO_WORKLOADS];
+	struct step *steps = calloc(simulation->step_count, sizeof(*steps));
+	int rc = steps ? open_all(simulation, steps, why, size) : -ENOMEM;
+
+	if (!rc)
+		rc = check_operations(steps, simulation->step_count, why, size);
+	for (uint32_t i = 0; !rc && i < simulation->step_count; i++)
+		plans[i] = &steps[i].plan;
+	if (!rc)
+		rc = step_graph_make(plans, simulation->step_count, &simulation->job_file, why, (unsigned)size);
+	free(steps);
+	return rc;
+}
+
+int step_take_times(const struct simulation *simulation, uint32_t workload, struct step *step)
 {
 	char why[400]; /* it was opened before the run */
-	int rc = step_open(simulation, 0, step, why, sizeof(why));
+	int rc = step_open(simulation, workload, step, why, sizeof(why));
 
 	if (!rc)
-		rc = step_find_network(simulation, step);
+		rc = step_network_find(simulation, &step->plan, &step->network);
 	if (!rc)
 		rc = step_graph_account(&step->plan, &simulation->graph_job, &step->times);
+	step->alone = simulation->alone ? simulation->alone[workload] : 0;
 	return rc ? rc : find_bound(step);
 }

@@ -6,45 +6,21 @@
 #include "sim/estimate.h"
 #include "sim/flow_check.h"
 #include "sim/memory_limit.h"
+#include "sim/step_job.h"
 #include "steps/piece.h"
 
 enum { TRIES = 4 };
 
-/* The simulation, with the piece as its job. */
 struct run {
-	struct simulation with; /* what is not of the job is borrowed */
-	struct step_plan plan;
-	struct job *job;
+	struct step_plan plan; /* the piece's */
+	struct step_job job;
 };
-
-static void close_run(struct run *run)
-{
-	if (run->with.has_graph)
-		graph_job_close(&run->with.graph_job);
-	run->with.has_graph = false;
-	job_file_free(&run->with.job_file);
-}
 
 static int open_run(const struct simulation *simulation, const struct step *step, struct run *run,
 	const struct step_check *check, char *why, size_t size)
 {
-	static const struct flow_list no_flows;
-
-	*run = (struct run){ .with = *simulation, .plan = piece_of(&step->plan, check->bytes_part) };
-	run->with.job_file = (struct job_file){ 0 };
-	int rc = step_graph_make(&run->plan, &run->with.job_file, why, (unsigned)size);
-	if (!rc)
-		rc = graph_job_open(&run->with.graph_job, &run->with.job_file.graph, &simulation->hosts);
-	if (rc)
-		return rc;
-	run->with.has_graph = true;
-	run->job = &run->with.graph_job.job;
-	run->with.config.flows = &no_flows;
-	run->with.config.jobs = &run->job;
-	run->with.config.job_count = 1;
-	run->with.config.captured_count = 0;
-	run->with.config.by_flows = false;
-	return 0;
+	run->plan = piece_of(&step->plan, check->bytes_part);
+	return step_job_open(simulation, &run->plan, &run->job, why, size);
 }
 
 /* As many bytes as the limit allows: a message has at least one packet, so fewer bytes may be no fewer packets. */
@@ -57,10 +33,10 @@ static int open_largest(const struct simulation *simulation, const struct step *
 		int rc = open_run(simulation, step, run, check, why, size);
 		if (rc)
 			return rc;
-		estimate_run(&run->with, &estimate);
+		estimate_run(&run->job.with, &estimate);
 		if (estimate.packet_hops <= CHECK_HOPS)
 			return 0;
-		close_run(run);
+		step_job_close(&run->job);
 		check->bytes_part *= 0.99 * CHECK_HOPS / estimate.packet_hops;
 	}
 	snprintf(check->why_not, sizeof(check->why_not),
@@ -76,7 +52,7 @@ static int run_fast(const struct step *step, const struct run *run, struct step_
 	int rc = formula_run(&run->plan, &step->network, &check->ours);
 
 	if (!rc)
-		rc = step_graph_account(&run->plan, &run->with.graph_job, &check->packets);
+		rc = step_graph_account(&run->plan, &run->job.with.graph_job, &check->packets);
 	check->is_made = !rc;
 	return rc;
 }
@@ -84,7 +60,7 @@ static int run_fast(const struct step *step, const struct run *run, struct step_
 static int run_packets(const struct step *step, const struct run *run, struct step_check *check, char *why, size_t size)
 {
 	struct fabric_result result = { 0 };
-	int rc = fabric_run(&run->with.config, &result, why, (unsigned)size);
+	int rc = fabric_run(&run->job.with.config, &result, why, (unsigned)size);
 
 	if (rc == -EINVAL)
 		snprintf(check->why_not, sizeof(check->why_not), "by packets it cannot run: %s", why);
@@ -135,6 +111,6 @@ int step_check_run(const struct simulation *simulation, const struct step *step,
 		rc = open_largest(simulation, step, &run, check, why, size);
 	if (!rc && !*check->why_not)
 		rc = run_packets(step, &run, check, why, size);
-	close_run(&run);
+	step_job_close(&run.job);
 	return rc;
 }

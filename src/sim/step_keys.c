@@ -75,6 +75,12 @@ static bool is_latent(const struct step_plan *given, const struct step_plan *pla
 	return plan->model.latent.query_rank > 0;
 }
 
+static bool has_a_table(const struct step_plan *given, const struct step_plan *plan)
+{
+	(void)given;
+	return plan->factors[WORK_OUTPUT][0] > 0;
+}
+
 /* `of` is the key that would have to change. */
 static const struct {
 	const char *path, *of;
@@ -102,6 +108,7 @@ static const struct {
 	{ "workload.*.context", "workload.*.cp", has_whole_sequences, "cp is 1, and each rank has whole sequences" },
 	{ "workload.*.sp", "workload.*.tp", has_whole_matrices, "tp is 1, and each rank has whole matrices" },
 	{ "workload.*.kv-heads", "workload.*.model", is_latent, "the model's attention has one compressed key" },
+	{ "workload.*.mfu", "workload.*.compute-times", has_a_table, "the table has the times" },
 	{ "workload.*.head-dim", "workload.*.model", is_latent, "the model's attention has widths of its own" },
 };
 

@@ -23,6 +23,7 @@ struct entry {
 struct building {
 	const struct simulation *simulation;
 	const struct step_plan *plan;
+	uint32_t first_class; /* the plan's */
 	struct routes *routes;
 	struct spread spread;
 	struct step_loads *loads;
@@ -225,7 +226,8 @@ static int load_groups(
 		.bytes = operation->bytes };
 	whole.algorithm = collective_find(&whole)->name;
 	load_collective(building, &whole, groups);
-	end_class(building, step_class_of(building->plan, stage, operation), collective_law(&whole).bytes);
+	end_class(building, building->first_class + step_class_of(building->plan, stage, operation),
+		collective_law(&whole).bytes);
 	return building->is_out_of_memory ? -ENOMEM : 0;
 }
 
@@ -234,7 +236,7 @@ static int load_messages(struct building *building, const struct step_operation 
 	for (uint32_t place = 0; place < places(building->plan); place++)
 		load_way(building, plan_rank(building->plan, place, stage),
 			plan_rank(building->plan, place, operation->peer), 0, 1, 1);
-	end_class(building, step_class_of(building->plan, stage, operation), 1);
+	end_class(building, building->first_class + step_class_of(building->plan, stage, operation), 1);
 	return building->is_out_of_memory ? -ENOMEM : 0;
 }
 
@@ -412,10 +414,23 @@ static int make_limits(struct building *building)
 	return error;
 }
 
-int step_loads_make(const struct simulation *simulation, const struct step_plan *plan, struct step_loads *loads)
+static int load_plan(struct building *building, const struct step_plan *plan)
 {
-	struct building building = { .simulation = simulation, .plan = plan, .loads = loads };
-	*loads = (struct step_loads){ .class_count = plan->pp * STEP_CLASSES };
+	int error = 0;
+	building->plan = plan;
+	for (uint32_t i = 0; !error && i < plan->pp; i++)
+		error = load_stage(building, i);
+	building->first_class += plan->pp * STEP_CLASSES;
+	return error;
+}
+
+int step_loads_make(const struct simulation *simulation, const struct step_plan *const *plans, uint32_t count,
+	struct step_loads *loads)
+{
+	struct building building = { .simulation = simulation, .loads = loads };
+	*loads = (struct step_loads){ 0 };
+	for (uint32_t i = 0; i < count; i++)
+		loads->class_count += plans[i]->pp * STEP_CLASSES;
 	loads->classes = calloc(loads->class_count, sizeof(*loads->classes));
 	building.routes = routes_make(&simulation->network);
 	building.turns = calloc((size_t)simulation->network.endpoint_count + 1, sizeof(*building.turns));
@@ -423,8 +438,8 @@ int step_loads_make(const struct simulation *simulation, const struct step_plan 
 	int error = loads->classes && building.routes && building.bytes && building.turns
 			    ? spread_open(&building.spread, &simulation->config, building.routes)
 			    : -ENOMEM;
-	for (uint32_t i = 0; !error && i < plan->pp; i++)
-		error = load_stage(&building, i);
+	for (uint32_t i = 0; !error && i < count; i++)
+		error = load_plan(&building, plans[i]);
 	if (!error)
 		error = make_limits(&building);
 	if (!error)

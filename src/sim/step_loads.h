@@ -6,7 +6,9 @@
 #include "sim/simulation.h"
 #include "steps/loads.h"
 
-/* In a simulation that is prepared. -ENOMEM; free the loads in every case. */
-int step_loads_make(const struct simulation *simulation, const struct step_plan *plan, struct step_loads *loads);
+/* Of steps that run at once, in a simulation that is prepared: the classes of each plan are behind those of the plan
+ * before. -ENOMEM; free the loads in every case. */
+int step_loads_make(const struct simulation *simulation, const struct step_plan *const *plans, uint32_t count,
+	struct step_loads *loads);
 
 #endif

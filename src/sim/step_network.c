@@ -147,7 +147,7 @@ static int find_way(const struct looking *looking, enum step_dimension dimension
 		*slowest = way;
 	for (uint32_t stage = 0; !rc && step_members(plan, dimension) > 1 && stage < stages; stage++)
 		for (uint32_t place = 0; !rc && place < (dimension == STEP_ALL ? 1 : places); place++) {
-			const uint32_t rank = dimension == STEP_ALL ? 0 : plan_rank(plan, place, stage);
+			const uint32_t rank = dimension == STEP_ALL ? plan->first : plan_rank(plan, place, stage);
 			if (rank != step_group_first(plan, dimension, place, stage))
 				continue;
 			rc = way_of_group(looking, dimension, place, stage, &way);

@@ -6,10 +6,13 @@
 #include <string.h>
 #include "os/json.h"
 #include "sim/report.h"
+#include "sim/step_gpus.h"
 #include "sim/value.h"
 
 #define GB      1e9
 #define NO_GAIN 0.001 /* of a step */
+
+#define UPPER_BOUND "each stage computes as long as its slowest rank, and these are in several replicas"
 
 static const char *const recomputes[] = { "none", "selective", "full" };
 static const char *const schedules[] = { "1f1b", "interleaved", "zero-bubble" };
@@ -40,7 +43,7 @@ static double idle_share(const struct step_times *times)
 static double mfu_of(const struct step *step)
 {
 	const double seconds = (double)step->times.step / VB_S;
-	return plan_work(&step->plan) / (seconds * plan_ranks(&step->plan) * step->gpu->tflops * 1e12);
+	return plan_work(&step->plan) / (seconds * plan_ranks(&step->plan) * step_gpus_tflops(step) * 1e12);
 }
 
 static double tokens_a_second(const struct step *step)
@@ -56,17 +59,32 @@ static double gpu_hours_idle(const struct step *step, uint32_t steps)
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
+static void put_kinds(FILE *out, const struct step *step)
+{
+	const char *before = "\nranks   ";
+	const struct gpu *kind;
+	uint32_t place = 0, ranks;
+
+	while ((kind = step_gpus_next(step, &place, &ranks))) {
+		fprintf(out, "%s%" PRIu32 " %s", before, ranks, kind->name);
+		before = " and ";
+	}
+	if (step->plan.first)
+		fprintf(out, " from rank %" PRIu32 " on", step->plan.first);
+}
+
 void step_report_plan(FILE *out, const struct step *step)
 {
 	const struct step_plan *plan = &step->plan;
+	const struct gpu *smallest = step_gpus_smallest(step);
 	char tokens[32], work[32];
 
 	fprintf(out, "model   %s: %" PRIu64 " parameters", plan->model.name, model_parameters(&plan->model));
 	if (plan->model.experts)
 		fprintf(out, ", of which a token meets %" PRIu64, model_active_parameters(&plan->model));
-	fprintf(out, "\nranks   %" PRIu32 " %s: tp %" PRIu32 "%s, cp %" PRIu32 ", pp %" PRIu32 ", dp %" PRIu32,
-		plan_ranks(plan), step->gpu->name, plan->tp, plan->is_sequence_parallel ? " with sp" : "", plan->cp,
-		plan->pp, plan->dp);
+	put_kinds(out, step);
+	fprintf(out, ": tp %" PRIu32 "%s, cp %" PRIu32 ", pp %" PRIu32 ", dp %" PRIu32, plan->tp,
+		plan->is_sequence_parallel ? " with sp" : "", plan->cp, plan->pp, plan->dp);
 	if (plan->model.experts)
 		fprintf(out, ", ep %" PRIu32, plan->ep);
 	fprintf(out, "; ZeRO-%u, recompute %s, schedule %s", plan->zero, recomputes[plan->recompute],
@@ -83,12 +101,17 @@ void step_report_plan(FILE *out, const struct step *step)
 		" micro-batches of %" PRIu32 " for each replica\n",
 		plan->batch, plan->sequence, value_count_text(plan_tokens(plan), tokens, sizeof(tokens)),
 		plan_micro_batches(plan), plan->micro_batch);
-	fprintf(out,
-		"memory  %.1f GB of a GPU's %" PRIu32 ": state %.1f, activations %.1f, embedding and output %.1f\n",
-		step->memory.sum / GB, step->gpu->memory_gb, step->memory.state / GB, step->memory.activations / GB,
-		step->memory.ends / GB);
-	fprintf(out, "work    %sFLOP, at %.4g%% of %" PRIu32 " TFLOP/s while kernels run\n",
-		value_count_text(plan_work(plan), work, sizeof(work)), plan->mfu * 100, step->gpu->tflops);
+	fprintf(out, "memory  %.1f GB of %s's %" PRIu32 ": state %.1f, activations %.1f, embedding and output %.1f\n",
+		step->memory.sum / GB, plan->kinds.count ? smallest->name : "a GPU", smallest->memory_gb,
+		step->memory.state / GB, step->memory.activations / GB, step->memory.ends / GB);
+	fprintf(out, "work    %sFLOP, ", value_count_text(plan_work(plan), work, sizeof(work)));
+	if (step->compute_times)
+		fprintf(out, "in the kernels' times of %s\n", step->compute_times);
+	else
+		fprintf(out, "at %.4g%% of %.4g TFLOP/s%s while kernels run\n", plan->mfu * 100, step_gpus_tflops(step),
+			plan->kinds.count ? ", a mean," : "");
+	if (step->slow)
+		fprintf(out, "slow    %s: their computing takes so many times as long\n", step->slow);
 	fprintf(out, "bubble  %.2f%% of computing, from the schedule alone\n", plan_bubble(plan) * 100);
 }
 
@@ -183,6 +206,9 @@ void step_report_times(FILE *out, const struct step *step, const char *how, uint
 	char time[32], tokens[32];
 
 	fprintf(out, "\nstep %s %s; means of all ranks\n", value_time_text(times->step, time, sizeof(time)), how);
+	if (step->alone > 0)
+		fprintf(out, "alone %s: beside the others %.2f times as long\n",
+			value_time_text(step->alone, time, sizeof(time)), (double)times->step / (double)step->alone);
 	put_part(out, step, "computing", times->compute);
 	put_exposed(out, step);
 	put_part(out, step, "bubble", times->bubble);
@@ -192,6 +218,8 @@ void step_report_times(FILE *out, const struct step *step, const char *how, uint
 	if (steps)
 		fprintf(out, "%" PRIu32 " steps take %.1f hours, in which GPUs idle for %.0f GPU hours\n", steps,
 			(double)times->step / VB_S / 3600 * steps, gpu_hours_idle(step, steps));
+	if (step->is_upper_bound)
+		fprintf(out, "at most: " UPPER_BOUND "\n");
 	put_bound(out, step);
 }
 
@@ -284,6 +312,8 @@ static void put_times(
 
 	fprintf(out, ", \"mode\": \"%s\", \"step\": {\"time_ps\": %" PRId64 ", \"compute_ps\": %.0f", mode,
 		(int64_t)times->step, times->compute);
+	if (step->alone)
+		fprintf(out, ", \"alone_ps\": %" PRId64, (int64_t)step->alone);
 	put_by_dimension(out, "exposed_ps", times->exposed);
 	fprintf(out, ", \"bubble_ps\": %.0f}", times->bubble);
 	put_by_dimension(out, "bytes_a_rank", times->bytes);
@@ -301,6 +331,29 @@ static void put_times(
 			(double)times->step / VB_S * steps, gpu_hours_idle(step, steps));
 }
 
+/* If GPUs differ, or reach another speed than a part of their peak. */
+static void put_gpus_json(FILE *out, const struct step *step)
+{
+	const struct gpu *kind;
+	uint32_t place = 0, ranks;
+
+	if (step->compute_times) {
+		fprintf(out, ", \"compute_times\": ");
+		vb_json_string(out, step->compute_times);
+	}
+	if (step->slow) {
+		fprintf(out, ", \"slow\": ");
+		vb_json_string(out, step->slow);
+	}
+	for (const char *before = ", \"gpus\": {";
+		step->plan.kinds.count && (kind = step_gpus_next(step, &place, &ranks)); before = ", ")
+		fprintf(out, "%s\"%s\": %" PRIu32, before, kind->name, ranks);
+	if (step->plan.kinds.count)
+		fputc('}', out);
+	if (step->is_upper_bound)
+		fprintf(out, ", \"label\": \"at most: " UPPER_BOUND "\"");
+}
+
 void step_report_json(
 	FILE *out, const struct step *step, const char *mode, uint32_t steps, const struct step_check *check)
 {
@@ -310,9 +363,9 @@ void step_report_json(
 	vb_json_string(out, plan->model.name);
 	fprintf(out,
 		", \"parameters\": %" PRIu64 ", \"active_parameters\": %" PRIu64
-		", \"gpu\": \"%s\", \"ranks\": %" PRIu32 ", \"tp\": %" PRIu32 ", \"cp\": %" PRIu32 ", \"pp\": %" PRIu32
-		", \"dp\": %" PRIu32 ", \"ep\": %" PRIu32,
-		model_parameters(&plan->model), model_active_parameters(&plan->model), step->gpu->name,
+		", \"gpu\": \"%s\", \"first\": %" PRIu32 ", \"ranks\": %" PRIu32 ", \"tp\": %" PRIu32
+		", \"cp\": %" PRIu32 ", \"pp\": %" PRIu32 ", \"dp\": %" PRIu32 ", \"ep\": %" PRIu32,
+		model_parameters(&plan->model), model_active_parameters(&plan->model), step->gpu->name, plan->first,
 		plan_ranks(plan), plan->tp, plan->cp, plan->pp, plan->dp, plan->ep);
 	fprintf(out,
 		", \"batch\": %" PRIu32 ", \"sequence\": %" PRIu32 ", \"micro_batches\": %" PRIu32
@@ -321,6 +374,7 @@ void step_report_json(
 		", \"bubble_share\": %.6g",
 		plan->batch, plan->sequence, plan_micro_batches(plan), plan_work(plan), step->memory.state,
 		step->memory.activations, step->memory.ends, step->memory.sum, plan_bubble(plan));
+	put_gpus_json(out, step);
 	put_times(out, step, mode, steps, check);
 	fputc('}', out);
 }

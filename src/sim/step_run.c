@@ -23,40 +23,38 @@ static const char *mode_name(const struct session *session)
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
 
-static int run_fast(const struct session *session, const char *file, uint32_t workload, struct step *step)
+static int open_one(const struct session *session, uint32_t workload, struct step *step, char *why, size_t size)
 {
-	char why[400] = "";
-	int rc = step_open(&session->simulation, workload, step, why, sizeof(why));
-
-	if (!rc)
-		rc = step_check_memory(&session->simulation, step, why, sizeof(why));
-	if (!rc)
-		rc = step_find_network(&session->simulation, step);
-	if (!rc)
-		rc = step_run(step);
-	return rc ? session_refuse(session, file, rc, why) : SIM_EXIT_OK;
+	int rc = step_open(&session->simulation, workload, step, why, size);
+	return rc ? rc : step_check_memory(&session->simulation, step, why, size);
 }
 
-static int run_all_fast(const struct session *session, const char *file, struct step_runs *runs)
+static int run_all_fast(
+	const struct session *session, const struct sim_options *options, const char *file, struct step_runs *runs)
 {
-	int status = SIM_EXIT_OK;
+	char why[400] = "";
+	int rc = 0;
 
-	while (!status && runs->count < session->scenario->workload_count) {
-		status = run_fast(session, file, runs->count, &runs->steps[runs->count]);
+	while (!rc && runs->count < session->scenario->workload_count) {
+		rc = open_one(session, runs->count, &runs->steps[runs->count], why, sizeof(why));
 		runs->count++;
 	}
-	return status;
+	if (!rc)
+		rc = steps_run(&session->simulation, runs->steps, runs->count, &runs->loads, !options->skips_alone);
+	return rc ? session_refuse(session, file, rc, why) : SIM_EXIT_OK;
 }
 
 static int run_by_packets(struct session *session, const struct sim_options *options, struct step_runs *runs)
 {
-	int status = session_run(session, options);
+	int status = session_run(session, options), rc = 0;
 
 	if (status || report_end(&session->simulation) != FABRIC_DONE)
 		return status;
-	runs->count = 1;
-	return step_take_times(&session->simulation, &runs->steps[0]) ? session_refuse(session, "the step", -ENOMEM, "")
-								      : SIM_EXIT_OK;
+	while (!rc && runs->count < session->scenario->workload_count) {
+		rc = step_take_times(&session->simulation, runs->count, &runs->steps[runs->count]);
+		runs->count++;
+	}
+	return rc ? session_refuse(session, "the step", rc, "") : SIM_EXIT_OK;
 }
 
 int step_runs_make(struct session *session, const struct sim_options *options, const char *file, struct step_runs *runs)
@@ -64,13 +62,15 @@ int step_runs_make(struct session *session, const struct sim_options *options, c
 	*runs = (struct step_runs){ .steps = calloc(session->scenario->workload_count, sizeof(*runs->steps)) };
 	if (!runs->steps)
 		return session_refuse(session, file, -ENOMEM, "");
-	return is_by_packets(session) ? run_by_packets(session, options, runs) : run_all_fast(session, file, runs);
+	return is_by_packets(session) ? run_by_packets(session, options, runs)
+				      : run_all_fast(session, options, file, runs);
 }
 
 void step_runs_close(struct step_runs *runs)
 {
 	for (uint32_t i = 0; i < runs->count; i++)
 		step_close(&runs->steps[i]);
+	step_loads_free(&runs->loads);
 	free(runs->steps);
 	free(runs->checks);
 	*runs = (struct step_runs){ 0 };
@@ -309,15 +309,16 @@ int step_run_all(struct session *session, const struct sim_options *options)
 int step_tell_run(const struct simulation *simulation)
 {
 	struct step step;
+	int rc = 0;
 
-	if (report_end(simulation) != FABRIC_DONE)
-		return 0;
-	int rc = step_take_times(simulation, &step);
-	if (!rc) {
-		putchar('\n');
-		step_report_plan(stdout, &step);
-		step_report_times(stdout, &step, "by packets", simulation->scenario->workloads[0].step.steps);
+	for (uint32_t i = 0; !rc && i < simulation->step_count && report_end(simulation) == FABRIC_DONE; i++) {
+		rc = step_take_times(simulation, i, &step);
+		if (!rc) {
+			putchar('\n');
+			step_report_plan(stdout, &step);
+			step_report_times(stdout, &step, "by packets", simulation->scenario->workloads[i].step.steps);
+		}
+		step_close(&step);
 	}
-	step_close(&step);
 	return rc;
 }

@@ -9,6 +9,7 @@
 /* The steps of a session that is open, by workload. */
 struct step_runs {
 	struct step *steps;
+	struct step_loads loads;   /* by flows: of all steps */
 	struct step_check *checks; /* NULL: steps are not checked by packets */
 	uint32_t count;            /* 0: their run did not come to its end */
 };

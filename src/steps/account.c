@@ -103,7 +103,7 @@ int account_add(const struct step_plan *plan, const struct step_rank *rank, stru
 		if (operation->kind != STEP_COMPUTE)
 			continue;
 		account_wait(&accounting, let_begin(&accounting, i), computed, rank->begin[i]);
-		times->compute += (double)operation->time;
+		times->compute += (double)(rank->end[i] - rank->begin[i]);
 		computed = rank->end[i];
 	}
 	account_wait(&accounting, ended_last, computed, times->step);

@@ -19,7 +19,7 @@ uint32_t add(struct building *building, struct step_operation operation);
 /* Beside what comes next, which does not wait for it. */
 uint32_t add_beside(struct building *building, struct step_operation operation);
 
-/* What comes next waits for these. */
+/* The next operation waits for these. */
 void add_next(struct building *building, struct step_operation operation);
 /* For this many operations of arithmetic, of one rank. */
 void compute(struct building *building, double work);

@@ -7,18 +7,24 @@
 #include "base/timers.h"
 #include "net/collectives.h"
 #include "steps/shares.h"
+#include "steps/speeds.h"
 
 struct due {
 	struct vb_timer timer; /* the first member */
 	uint32_t stage, stream;
 };
 
+struct part;
+
 struct stage {
+	struct part *part;
+	uint32_t number; /* of the part's stages */
 	struct step_program program;
 	vb_time *begin, *end;           /* by operation; -1: not yet */
 	uint32_t next[STEP_STREAMS];    /* the first operation of the stream that has not begun */
 	uint32_t running[STEP_STREAMS]; /* STEP_NONE: none */
 	struct due due[STEP_STREAMS];   /* when it ends, where that is known */
+	double slowness;                /* of its slowest rank */
 	bool may_go_on;
 };
 
@@ -33,16 +39,25 @@ struct message {
 	uint32_t receiver;     /* a slot that waits for it; STEP_NONE */
 };
 
-struct going {
+/* A step. */
+struct part {
 	const struct step_plan *plan;
 	const struct formula_network *network;
-	struct stage *stages;
+	uint32_t first;           /* of all stages, its first */
+	struct message *messages; /* by tag */
+	struct meeting ends, all;
+};
+
+struct going {
+	struct part *parts;
+	uint32_t part_count;
+	struct stage *stages; /* of all parts, one behind the other */
+	uint32_t stage_count;
 	uint32_t *touched; /* stages of which something has ended */
 	uint32_t touched_count;
 	struct vb_timers timers;
-	struct message *messages; /* by tag */
-	struct shares *shares;    /* NULL: by formula */
-	struct meeting ends, all;
+	const struct step_loads *loads;
+	struct shares *shares; /* NULL: by formula */
 	vb_time now;
 };
 
@@ -73,12 +88,12 @@ struct sending {
 	double bytes, takes, tail;
 };
 
-static struct sending collective_sending(const struct going *going, const struct step_operation *operation)
+static struct sending collective_sending(const struct part *part, const struct step_operation *operation)
 {
-	const struct formula_way *way = &going->network->ways[operation->dimension];
+	const struct formula_way *way = &part->network->ways[operation->dimension];
 	const struct collective of = { .kind = operation->collective,
 		.algorithm = operation->algorithm,
-		.ranks = step_members(going->plan, operation->dimension),
+		.ranks = step_members(part->plan, operation->dimension),
 		.bytes = operation->bytes };
 	const struct collective_law law = collective_law(&of);
 	struct sending sending = { law.bytes, transfer(&way->link, law.bytes), law.alphas * way->link.alpha };
@@ -88,14 +103,15 @@ static struct sending collective_sending(const struct going *going, const struct
 }
 
 /* Between a stage and the other one of a message. */
-static const struct formula_link *boundary(const struct going *going, uint32_t stage, uint32_t other)
+static const struct formula_link *boundary(const struct stage *stage, uint32_t other)
 {
-	return &going->network->boundaries[(stage + 1) % going->plan->pp == other ? stage : other].link;
+	const struct part *part = stage->part;
+	return &part->network->boundaries[(stage->number + 1) % part->plan->pp == other ? stage->number : other].link;
 }
 
-static struct sending message_sending(const struct going *going, uint32_t stage, const struct step_operation *operation)
+static struct sending message_sending(const struct stage *stage, const struct step_operation *operation)
 {
-	const struct formula_link *link = boundary(going, stage, operation->peer);
+	const struct formula_link *link = boundary(stage, operation->peer);
 	return (struct sending){ (double)operation->bytes, transfer(link, (double)operation->bytes), link->alpha };
 }
 
@@ -133,13 +149,14 @@ static void have_sent(struct going *going, uint32_t slot, vb_time at)
 {
 	const struct step_operation *operation = running_at(going, slot);
 	const bool is_message = operation->kind == STEP_SEND;
-	const struct sending sending = is_message ? message_sending(going, slot / STEP_STREAMS, operation)
-						  : collective_sending(going, operation);
+	struct stage *stage = stage_at(going, slot);
+	const struct sending sending =
+		is_message ? message_sending(stage, operation) : collective_sending(stage->part, operation);
 	const vb_time there = at + (vb_time)(sending.tail + 0.5);
 	end_at(going, slot, is_message ? at : there);
 	if (!is_message)
 		return;
-	struct message *message = &going->messages[operation->tag];
+	struct message *message = &stage->part->messages[operation->tag];
 	message->arrived = there;
 	if (message->receiver != STEP_NONE)
 		end_at(going, message->receiver, there);
@@ -150,8 +167,11 @@ static bool share(struct going *going, uint32_t slot, double bytes)
 {
 	if (!going->shares)
 		return false;
-	const uint32_t class = step_class_of(going->plan, slot / STEP_STREAMS, running_at(going, slot));
-	if (going->network->loads->classes[class].hop_count == 0)
+	const struct stage *stage = stage_at(going, slot);
+	const struct part *part = stage->part;
+	const uint32_t class =
+		part->network->first_class + step_class_of(part->plan, stage->number, running_at(going, slot));
+	if (going->loads->classes[class].hop_count == 0)
 		return false;
 	shares_begin(going->shares, slot, class, bytes, going->now);
 	return true;
@@ -159,36 +179,37 @@ static bool share(struct going *going, uint32_t slot, double bytes)
 
 static void begin_message(struct going *going, uint32_t slot)
 {
-	const struct sending sending = message_sending(going, slot / STEP_STREAMS, running_at(going, slot));
+	const struct sending sending = message_sending(stage_at(going, slot), running_at(going, slot));
 	if (!share(going, slot, sending.bytes))
 		have_sent(going, slot, going->now + (vb_time)(sending.takes + 0.5));
 }
 
 static void begin_collective(struct going *going, uint32_t slot)
 {
-	const struct sending sending = collective_sending(going, running_at(going, slot));
+	const struct sending sending = collective_sending(stage_at(going, slot)->part, running_at(going, slot));
 	if (!share(going, slot, sending.bytes))
 		end_at(going, slot, going->now + (vb_time)(sending.takes + sending.tail + 0.5));
 }
 
 static void await_message(struct going *going, uint32_t slot)
 {
-	struct message *message = &going->messages[running_at(going, slot)->tag];
+	struct message *message = &stage_at(going, slot)->part->messages[running_at(going, slot)->tag];
 	if (message->arrived < 0)
 		message->receiver = slot;
 	else
 		end_at(going, slot, message->arrived > going->now ? message->arrived : going->now);
 }
 
-static struct meeting *meeting_of(struct going *going, const struct step_operation *operation)
+static struct meeting *meeting_of(struct part *part, const struct step_operation *operation)
 {
-	return operation->dimension == STEP_ALL ? &going->all : operation->dimension == STEP_ENDS ? &going->ends : NULL;
+	return operation->dimension == STEP_ALL ? &part->all : operation->dimension == STEP_ENDS ? &part->ends : NULL;
 }
 
 /* Both are once in a step: each stage that takes part comes once. */
 static void meet(struct going *going, struct meeting *meeting, uint32_t slot)
 {
-	const uint32_t pp = going->plan->pp, wanted = meeting == &going->all || pp == 1 ? pp : 2;
+	const struct part *part = stage_at(going, slot)->part;
+	const uint32_t pp = part->plan->pp, wanted = meeting == &part->all || pp == 1 ? pp : 2;
 	assert(meeting->come < wanted);
 	meeting->slots[meeting->come++] = slot;
 	for (uint32_t i = 0; meeting->come == wanted && i < wanted; i++) {
@@ -206,18 +227,18 @@ static void begin_one(struct going *going, struct stage *stage, unsigned stream,
 	stage->begin[number] = going->now;
 	switch ((enum step_kind)operation->kind) {
 	case STEP_COMPUTE:
-		end_at(going, slot, going->now + operation->time);
+		end_at(going, slot, going->now + speeds_slowed(operation->time, stage->slowness));
 		break;
 	case STEP_SEND:
-		going->messages[operation->tag].left = going->now;
+		stage->part->messages[operation->tag].left = going->now;
 		begin_message(going, slot);
 		break;
 	case STEP_RECEIVE:
 		await_message(going, slot);
 		break;
 	case STEP_COLLECTIVE:
-		if (meeting_of(going, operation))
-			meet(going, meeting_of(going, operation), slot);
+		if (meeting_of(stage->part, operation))
+			meet(going, meeting_of(stage->part, operation), slot);
 		else
 			begin_collective(going, slot);
 		break;
@@ -308,27 +329,48 @@ static int go_on(struct going *going)
 
 /* ---- What was exposed -------------------------------------------------------------------------------------------- */
 
-static int account_stage(const struct going *going, const struct stage *stage, struct step_times *times)
+static int account_stage(const struct stage *stage, struct step_times *times)
 {
 	vb_time *left = malloc((stage->program.count + 1) * sizeof(*left));
 	if (!left)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < stage->program.count; i++)
 		if (stage->program.operations[i].kind == STEP_RECEIVE)
-			left[i] = going->messages[stage->program.operations[i].tag].left;
+			left[i] = stage->part->messages[stage->program.operations[i].tag].left;
 	const struct step_rank rank = { &stage->program, stage->begin, stage->end, left };
-	int error = account_add(going->plan, &rank, times);
+	int error = account_add(stage->part->plan, &rank, times);
 	free(left);
+	return error;
+}
+
+static int account_part(const struct going *going, const struct part *part, struct step_times *times)
+{
+	const struct stage *stages = &going->stages[part->first];
+	int error = 0;
+	*times = (struct step_times){ 0 };
+	for (uint32_t i = 0; i < part->plan->pp; i++)
+		for (uint32_t k = 0; k < stages[i].program.count; k++) {
+			assert(stages[i].end[k] >= 0); /* schedules have no cycle */
+			if (stages[i].end[k] > times->step)
+				times->step = stages[i].end[k];
+		}
+	for (uint32_t i = 0; !error && i < part->plan->pp; i++)
+		error = account_stage(&stages[i], times);
+	account_mean(times, part->plan->pp);
 	return error;
 }
 
 /* ---- A run ------------------------------------------------------------------------------------------------------- */
 
-static int open_stage(struct going *going, uint32_t number)
+static int open_stage(struct going *going, struct part *part, uint32_t number)
 {
-	struct stage *stage = &going->stages[number];
-	int error = program_make(going->plan, number, &stage->program);
+	const uint32_t of_all = part->first + number;
+	struct stage *stage = &going->stages[of_all];
+	stage->part = part;
+	stage->number = number;
+	int error = program_make(part->plan, number, &stage->program);
 	const uint32_t count = stage->program.count;
+	stage->slowness = speeds_of_stage(part->plan, number);
 	stage->begin = malloc((count + 1) * sizeof(*stage->begin));
 	stage->end = malloc((count + 1) * sizeof(*stage->end));
 	if (error || !stage->begin || !stage->end)
@@ -337,68 +379,92 @@ static int open_stage(struct going *going, uint32_t number)
 		stage->begin[i] = stage->end[i] = -1;
 	for (unsigned i = 0; i < STEP_STREAMS; i++) {
 		stage->running[i] = STEP_NONE;
-		stage->due[i] = (struct due){ .stage = number, .stream = i };
+		stage->due[i] = (struct due){ .stage = of_all, .stream = i };
 		vb_timer_init(&stage->due[i].timer);
 	}
 	touch(going, stage);
 	return 0;
 }
 
-static int open_run(struct going *going)
+static int open_part(struct going *going, struct part *part)
 {
-	const uint32_t tags = program_tags(going->plan);
+	const uint32_t tags = program_tags(part->plan), pp = part->plan->pp;
 	int error = 0;
-	going->stages = calloc(going->plan->pp, sizeof(*going->stages));
-	going->messages = malloc(tags * sizeof(*going->messages));
-	if (going->network->loads)
-		going->shares = shares_open(going->network->loads, going->plan->pp * STEP_STREAMS);
-	going->touched = malloc(going->plan->pp * sizeof(*going->touched));
-	going->ends.slots = malloc(going->plan->pp * sizeof(*going->ends.slots));
-	going->all.slots = malloc(going->plan->pp * sizeof(*going->all.slots));
-	vb_timers_init(&going->timers);
-	if (!going->stages || !going->messages || (going->network->loads && !going->shares) || !going->touched ||
-		!going->ends.slots || !going->all.slots ||
-		vb_timers_reserve(&going->timers, going->plan->pp * STEP_STREAMS))
+	part->messages = malloc(tags * sizeof(*part->messages));
+	part->ends.slots = malloc(pp * sizeof(*part->ends.slots));
+	part->all.slots = malloc(pp * sizeof(*part->all.slots));
+	if (!part->messages || !part->ends.slots || !part->all.slots)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < tags; i++)
-		going->messages[i] = (struct message){ -1, -1, STEP_NONE };
-	for (uint32_t i = 0; i < going->plan->pp && !error; i++)
-		error = open_stage(going, i);
+		part->messages[i] = (struct message){ -1, -1, STEP_NONE };
+	for (uint32_t i = 0; i < pp && !error; i++)
+		error = open_stage(going, part, i);
+	return error;
+}
+
+static int open_run(struct going *going, const struct formula_step *steps, uint32_t count)
+{
+	int error = 0;
+	vb_timers_init(&going->timers);
+	going->parts = calloc(count, sizeof(*going->parts));
+	if (!going->parts)
+		return -ENOMEM;
+	going->part_count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		going->parts[i] = (struct part){
+			.plan = steps[i].plan, .network = steps[i].network, .first = going->stage_count
+		};
+		going->stage_count += steps[i].plan->pp;
+	}
+	const uint32_t slots = going->stage_count * STEP_STREAMS;
+	going->loads = steps[0].network->loads;
+	going->stages = calloc(going->stage_count, sizeof(*going->stages));
+	going->touched = malloc(going->stage_count * sizeof(*going->touched));
+	if (going->loads)
+		going->shares = shares_open(going->loads, slots);
+	if (!going->stages || !going->touched || (going->loads && !going->shares) ||
+		vb_timers_reserve(&going->timers, slots))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = open_part(going, &going->parts[i]);
 	return error;
 }
 
 static void close_run(struct going *going)
 {
-	for (uint32_t i = 0; going->stages && i < going->plan->pp; i++) {
+	for (uint32_t i = 0; going->stages && i < going->stage_count; i++) {
 		program_free(&going->stages[i].program);
 		free(going->stages[i].begin);
 		free(going->stages[i].end);
 	}
+	for (uint32_t i = 0; i < going->part_count; i++) {
+		free(going->parts[i].messages);
+		free(going->parts[i].ends.slots);
+		free(going->parts[i].all.slots);
+	}
+	free(going->parts);
 	free(going->stages);
-	free(going->messages);
 	free(going->touched);
-	free(going->ends.slots);
-	free(going->all.slots);
 	vb_timers_deinit(&going->timers);
 	shares_close(going->shares);
 }
 
-int formula_run(const struct step_plan *plan, const struct formula_network *network, struct step_times *times)
+int formula_run_all(struct formula_step *steps, uint32_t count)
 {
-	struct going going = { .plan = plan, .network = network };
-	*times = (struct step_times){ 0 };
-	int error = open_run(&going);
+	struct going going = { 0 };
+	int error = open_run(&going, steps, count);
 	if (!error)
 		error = go_on(&going);
-	for (uint32_t i = 0; !error && i < plan->pp; i++)
-		for (uint32_t k = 0; k < going.stages[i].program.count; k++) {
-			assert(going.stages[i].end[k] >= 0); /* schedules have no cycle */
-			if (going.stages[i].end[k] > times->step)
-				times->step = going.stages[i].end[k];
-		}
-	for (uint32_t i = 0; !error && i < plan->pp; i++)
-		error = account_stage(&going, &going.stages[i], times);
-	account_mean(times, plan->pp);
+	for (uint32_t i = 0; i < count && !error; i++)
+		error = account_part(&going, &going.parts[i], &steps[i].times);
 	close_run(&going);
+	return error;
+}
+
+int formula_run(const struct step_plan *plan, const struct formula_network *network, struct step_times *times)
+{
+	struct formula_step step = { .plan = plan, .network = network };
+	int error = formula_run_all(&step, 1);
+	*times = step.times;
 	return error;
 }

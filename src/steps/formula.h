@@ -1,6 +1,6 @@
 /* A step without packets: programs run as always. By formula each collective and message takes its time without
  * contention; by flows those that are under way together share the network. Ranks of a stage do the same at the same
- * time, so one stands for all. */
+ * time, so one stands for all: it computes as long as the slowest of them. */
 #ifndef STEPS_FORMULA_H
 #define STEPS_FORMULA_H
 
@@ -25,9 +25,17 @@ struct formula_network {
 	struct formula_way ways[STEP_DIMENSIONS]; /* of collectives */
 	struct formula_way *boundaries; /* by stage: its messages to the next, the last's to the first; pp of them */
 	const struct step_loads *loads; /* NULL: by formula */
+	uint32_t first_class;           /* of loads: the plan's */
 };
 
-/* -ENOMEM. */
+/* Steps that run at once: by flows they share the network, which has one `loads` for all. -ENOMEM. */
+struct formula_step {
+	const struct step_plan *plan;
+	const struct formula_network *network;
+	struct step_times times; /* after the run */
+};
+int formula_run_all(struct formula_step *steps, uint32_t count);
+/* One alone. -ENOMEM. */
 int formula_run(const struct step_plan *plan, const struct formula_network *network, struct step_times *times);
 
 #endif

@@ -53,7 +53,7 @@ static uint32_t rank_of(
 	const struct step_plan *plan, enum step_dimension dimension, uint32_t place, uint32_t stage, uint32_t i)
 {
 	if (dimension == STEP_ALL)
-		return i;
+		return plan->first + i;
 	if (dimension == STEP_ENDS)
 		return plan_rank(plan, place, i ? plan->pp - 1 : 0);
 	const struct places places = places_of(plan, dimension, place);

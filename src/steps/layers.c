@@ -18,19 +18,35 @@ double layer_share(const struct step_plan *plan)
 	return layer_tokens(plan) / plan->tp;
 }
 
-static double projections(const struct step_plan *plan)
+double layer_work(const struct step_plan *plan, enum step_work work)
 {
-	return layer_share(plan) * model_attention_work(&plan->model);
+	const struct model *model = &plan->model;
+	switch (work) {
+	case WORK_PROJECTIONS:
+		return layer_share(plan) * model_attention_work(model);
+	case WORK_SCORES:
+		return layer_share(plan) * model_score_work(model, plan->sequence, !plan->counts_whole_square);
+	case WORK_OUTPUT:
+		return layer_share(plan) * model_output_work(model);
+	default:
+		return layer_share(plan) * model_ffn_work(model, work == WORK_EXPERTS);
+	}
 }
 
-static double scores(const struct step_plan *plan)
+static double factor_of(const struct step_plan *plan, enum step_work work, enum step_pass pass)
 {
-	return layer_share(plan) * model_score_work(&plan->model, plan->sequence, !plan->counts_whole_square);
+	const double factor = plan->factors[work][pass != PASS_FORWARD];
+	return factor > 0 ? factor : 1;
 }
 
-static double ffn_work(const struct step_plan *plan, uint32_t layer)
+double layer_timed_work(const struct step_plan *plan, enum step_work work, enum step_pass pass)
 {
-	return layer_share(plan) * model_ffn_work(&plan->model, model_layer_has_experts(&plan->model, layer));
+	return factor_of(plan, work, pass) * layer_work(plan, work);
+}
+
+static double ffn_work(const struct step_plan *plan, uint32_t layer, enum step_pass pass)
+{
+	return layer_timed_work(plan, model_layer_has_experts(&plan->model, layer) ? WORK_EXPERTS : WORK_FFN, pass);
 }
 
 /* Heads are cut, and a head of keys is with all that use it; what latent attention compresses is of all heads. */
@@ -96,14 +112,16 @@ static void compute_scores(struct building *building, double work, const char *k
 static void attend(struct building *building)
 {
 	const struct step_plan *plan = building->plan;
+	const double projections = layer_timed_work(plan, WORK_PROJECTIONS, PASS_FORWARD);
+	const double scores = layer_timed_work(plan, WORK_SCORES, PASS_FORWARD);
 	if (plan->cp == 1) {
-		compute(building, projections(plan) + scores(plan));
+		compute(building, projections + scores);
 		return;
 	}
-	compute(building, projections(plan));
+	compute(building, projections);
 	if (plan->context == CONTEXT_ALL_GATHER)
 		communicate(building, STEP_CP, "all-gather", kv_bytes(plan));
-	compute_scores(building, scores(plan), "all-gather", kv_bytes(plan));
+	compute_scores(building, scores, "all-gather", kv_bytes(plan));
 }
 
 /* Scores have no weights, so both of their gradients are those of inputs. In a ring keys and values come round again,
@@ -111,13 +129,16 @@ static void attend(struct building *building)
 static void attend_back(struct building *building, unsigned passes)
 {
 	const struct step_plan *plan = building->plan;
-	const double output = layer_share(plan) * model_attention_last_work(&plan->model);
-	const double work = (plan->recompute == RECOMPUTE_SELECTIVE ? 3 : 2) * scores(plan);
+	const double output = factor_of(plan, WORK_PROJECTIONS, PASS_BACKWARD) * layer_share(plan) *
+			      model_attention_last_work(&plan->model);
+	double work = 2 * layer_timed_work(plan, WORK_SCORES, PASS_BACKWARD);
+	if (plan->recompute == RECOMPUTE_SELECTIVE)
+		work += layer_timed_work(plan, WORK_SCORES, PASS_FORWARD);
 	compute(building, passes * output);
 	compute_scores(building, work, "reduce-scatter", 2 * kv_bytes(plan));
 	if (plan->context == CONTEXT_ALL_GATHER)
 		communicate(building, STEP_CP, "reduce-scatter", kv_bytes(plan));
-	layer_column_back(building, projections(plan) - output, passes);
+	layer_column_back(building, layer_timed_work(plan, WORK_PROJECTIONS, PASS_BACKWARD) - output, passes);
 }
 
 /* ---- The feed-forward network ------------------------------------------------------------------------------------ */
@@ -143,10 +164,11 @@ static void feed_experts(struct building *building, double work)
 static void feed_back(struct building *building, uint32_t layer, unsigned passes)
 {
 	const struct step_plan *plan = building->plan;
-	const double last = layer_share(plan) * model_ffn_last_work(&plan->model);
+	const double last =
+		factor_of(plan, WORK_FFN, PASS_BACKWARD) * layer_share(plan) * model_ffn_last_work(&plan->model);
 	layer_gather(building);
 	compute(building, passes * last);
-	layer_column_back(building, ffn_work(plan, layer) - last, passes);
+	layer_column_back(building, ffn_work(plan, layer, PASS_BACKWARD) - last, passes);
 }
 
 /* ---- Passes ------------------------------------------------------------------------------------------------------ */
@@ -158,11 +180,11 @@ void layer_forward(struct building *building, uint32_t layer)
 	attend(building);
 	layer_scatter(building);
 	if (model_layer_has_experts(&plan->model, layer)) {
-		feed_experts(building, ffn_work(plan, layer));
+		feed_experts(building, ffn_work(plan, layer, PASS_FORWARD));
 		return;
 	}
 	layer_gather(building);
-	compute(building, ffn_work(plan, layer));
+	compute(building, ffn_work(plan, layer, PASS_FORWARD));
 	layer_scatter(building);
 }
 
@@ -174,7 +196,7 @@ void layer_backward(struct building *building, uint32_t layer, unsigned passes)
 	if (plan->recompute == RECOMPUTE_FULL)
 		layer_forward(building, layer);
 	if (model_layer_has_experts(&plan->model, layer))
-		feed_experts(building, passes * ffn_work(plan, layer));
+		feed_experts(building, passes * ffn_work(plan, layer, PASS_BACKWARD));
 	else
 		feed_back(building, layer, passes);
 	layer_gather(building);
@@ -183,5 +205,5 @@ void layer_backward(struct building *building, uint32_t layer, unsigned passes)
 
 double layer_weights_work(const struct step_plan *plan, uint32_t layer)
 {
-	return projections(plan) + ffn_work(plan, layer);
+	return layer_timed_work(plan, WORK_PROJECTIONS, PASS_BACKWARD) + ffn_work(plan, layer, PASS_BACKWARD);
 }

@@ -11,6 +11,11 @@ double layer_activations(const struct step_plan *plan);
 /* Of one token's work a rank has this part. */
 double layer_share(const struct step_plan *plan);
 
+/* The work of a rank's forward pass through one layer, or the output. */
+double layer_work(const struct step_plan *plan, enum step_work work);
+/* The same as a table of times has it; backward: of the gradients of inputs, or of those of weights. */
+double layer_timed_work(const struct step_plan *plan, enum step_work work, enum step_pass pass);
+
 /* What a column-parallel matrix needs before it, and what a row-parallel one leaves behind. */
 void layer_gather(struct building *building);
 void layer_scatter(struct building *building);

@@ -1,5 +1,6 @@
-/* The load that the communication of each stage puts on the network, by flows (run.mode: flows). All ranks of a stage
- * do the same at the same time, so the flows of one operation of all of them are a class: they have one rate.
+/* The load that the communication of each stage puts on the network, by flows (run.mode: flows), of one step or of
+ * several. All ranks of a stage do the same at the same time, so the flows of one operation of all of them are a class:
+ * they have one rate.
  *
  * A class is a stage's communication in one dimension. A link of a network is a limit: links that the same classes load
  * alike are one. */
@@ -21,7 +22,7 @@ struct step_load {
 };
 
 struct step_loads {
-	struct step_load *classes; /* by stage * STEP_CLASSES + class */
+	struct step_load *classes; /* of each step by stage * STEP_CLASSES + class */
 	uint32_t class_count;
 	uint64_t *limits; /* payload bytes a second */
 	uint32_t limit_count;

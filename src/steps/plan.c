@@ -15,13 +15,14 @@ uint32_t plan_rank(const struct step_plan *plan, uint32_t place, uint32_t stage)
 	const uint32_t replica = plan->tp * plan->cp;
 	assert(place < replica * plan->dp && stage < plan->pp);
 	if (plan->order == ORDER_TP_CP_DP_PP)
-		return stage * replica * plan->dp + place;
-	return (place / replica * plan->pp + stage) * replica + place % replica;
+		return plan->first + stage * replica * plan->dp + place;
+	return plan->first + (place / replica * plan->pp + stage) * replica + place % replica;
 }
 
 uint32_t plan_place(const struct step_plan *plan, uint32_t rank, uint32_t *stage)
 {
 	const uint32_t replica = plan->tp * plan->cp, of_a_stage = replica * plan->dp;
+	rank -= plan->first;
 	assert(rank < of_a_stage * plan->pp);
 	if (plan->order == ORDER_TP_CP_DP_PP) {
 		*stage = rank / of_a_stage;

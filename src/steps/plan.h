@@ -13,11 +13,26 @@ enum step_schedule { SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SCHEDULE_ZERO_BUBBLE }
 enum step_dispatcher { DISPATCH_ALL_TO_ALL, DISPATCH_ALL_GATHER };
 enum step_context { CONTEXT_ALL_GATHER, CONTEXT_RING };
 
+/* Computing of a GPU: of a layer, or the output. */
+enum step_work { WORK_PROJECTIONS, WORK_SCORES, WORK_FFN, WORK_EXPERTS, WORK_OUTPUT, STEP_WORKS };
+
 enum step_order { ORDER_TP_CP_DP_PP, ORDER_TP_CP_PP_DP }; /* of ranks: the first is that of neighbours */
+
+/* Ranks of a plan, counted from 0, whose computing takes so many times as long. */
+enum { PLAN_RANGES = 64 };
+struct plan_range {
+	uint32_t first, last;
+	double factor;
+};
+struct plan_ranges { /* no rank is in two */
+	struct plan_range list[PLAN_RANGES];
+	uint32_t count;
+};
 
 struct step_plan {
 	struct model model;
 	uint32_t tp, cp, pp, dp, ep;
+	uint32_t first;  /* the network's rank that is its first; the others follow */
 	uint32_t chunks; /* of a stage, interleaved: vpp */
 	uint32_t micro_batch, batch, sequence;
 	bool is_sequence_parallel;
@@ -31,6 +46,9 @@ struct step_plan {
 	bool counts_whole_square; /* attention's work: of the whole square instead of its causal half */
 	double bytes_part;        /* of each message, what is sent: a piece's (piece.h); 0: all */
 	double tflops, mfu;       /* a GPU's peak of bf16, and which part of it its kernels reach, above 0 */
+	/* By work, forward and backward: how many times as long a table has it (compute_times.h); 0: once. */
+	double factors[STEP_WORKS][2];
+	struct plan_ranges slow, kinds; /* kinds: ranks with another GPU than that of tflops */
 };
 
 /* After a check that passed (plan_check.h). */
@@ -43,7 +61,7 @@ struct plan_layers {
 	uint32_t first, count;
 };
 struct plan_layers plan_layers(const struct step_plan *plan, uint32_t part);
-/* The number of the rank that has this place among those of its stage (tp, then cp, then dp). */
+/* The network's number of the rank that has this place among those of its stage (tp, then cp, then dp). */
 uint32_t plan_rank(const struct step_plan *plan, uint32_t place, uint32_t stage);
 uint32_t plan_place(const struct step_plan *plan, uint32_t rank, uint32_t *stage); /* the other way round */
 uint32_t plan_expert_replicas(const struct step_plan *plan); /* ranks that have the same experts */

@@ -2,6 +2,7 @@
 #include "steps/plan_check.h"
 #include <stddef.h>
 #include "net/why.h"
+#include "steps/speeds.h"
 
 enum { MOST_RANKS = 1 << 20, MOST_OPERATIONS = 1 << 25 };
 
@@ -234,12 +235,22 @@ static int check_rest(const struct step_plan *plan, char *why, unsigned why_size
 	return 0;
 }
 
+static double largest_factor(const struct step_plan *plan)
+{
+	double largest = 0;
+	for (unsigned i = 0; i < STEP_WORKS; i++)
+		for (unsigned k = 0; k < 2; k++)
+			largest = plan->factors[i][k] > largest ? plan->factors[i][k] : largest;
+	return largest > 0 ? largest : 1;
+}
+
 static int check_time(const struct step_plan *plan, char *why, unsigned why_size)
 {
-	const double time = plan_work(plan) / plan_ranks(plan) / (plan->tflops * plan->mfu);
+	const double time = plan_work(plan) / plan_ranks(plan) / (plan->tflops * plan->mfu) * largest_factor(plan) *
+			    speeds_most(plan);
 	if (time > MOST_TIME)
 		return why_not(why, why_size,
-			"batch: each rank computes for %.3g days: raise mfu or ranks, or lower batch",
+			"batch: each rank computes for %.3g days: raise its speed or ranks, or lower batch",
 			time / MOST_TIME * 11.574);
 	return time >= LEAST_TIME ? 0
 				  : why_not(why, why_size, "batch: a step of less than a nanosecond is none: raise it");

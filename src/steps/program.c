@@ -185,7 +185,7 @@ static void go_forward(struct building *building, const struct step_action *acti
 	}
 	layer_gather(building);
 	fetch_end(building, true);
-	compute(building, layer_share(plan) * model_output_work(&plan->model));
+	compute(building, layer_timed_work(plan, WORK_OUTPUT, PASS_FORWARD));
 	for (unsigned i = 0; i < 3; i++) /* the largest, the sum, and the one that was right */
 		communicate(building, STEP_TP, "allreduce", 4 * layer_tokens(plan));
 }
@@ -241,7 +241,7 @@ static void go_backward(struct building *building, const struct step_action *act
 		receive(building, action, action->part + 1);
 	} else {
 		fetch_end(building, true);
-		layer_column_back(building, layer_share(plan) * model_output_work(&plan->model), passes);
+		layer_column_back(building, layer_timed_work(plan, WORK_OUTPUT, PASS_BACKWARD), passes);
 		leave_end(building, true);
 	}
 	for (uint32_t i = layers.first + layers.count; i-- > layers.first;) {
@@ -266,7 +266,7 @@ static void find_weights(struct building *building, const struct step_action *ac
 	for (uint32_t i = layers.first; i < layers.first + layers.count; i++)
 		work += layer_weights_work(plan, i);
 	if (action->part == plan_parts(plan) - 1)
-		work += layer_share(plan) * model_output_work(&plan->model);
+		work += layer_timed_work(plan, WORK_OUTPUT, PASS_BACKWARD);
 	compute(building, work);
 	for (uint32_t i = layers.first + layers.count; i-- > layers.first;)
 		leave_layer(building, action, i);

@@ -3,13 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/invariant.h"
+#include "steps/speeds.h"
 
 struct building {
 	const struct step_plan *plan;
 	struct job_file *file;
+	bool is_only;                        /* there is no other plan, and no rank before its own */
 	struct step_program *programs;       /* by stage */
 	uint32_t *group_of[STEP_DIMENSIONS]; /* by rank of the group's first member; GRAPH_NONE: not made yet */
-	uint32_t last[STEP_STREAMS];         /* of the rank that is being added: the last operation of each stream */
+	/* Of the rank that is being added. */
+	uint32_t last[STEP_STREAMS]; /* the last operation of each stream */
+	double slowness;
 };
 
 static uint32_t places(const struct step_plan *plan)
@@ -58,7 +62,7 @@ static int add_ranks(struct building *building, enum step_dimension dimension, u
 	const struct step_plan *plan = building->plan;
 	const uint32_t count = step_members(plan, dimension);
 	struct graph *graph = &building->file->graph;
-	if (dimension == STEP_ALL)
+	if (dimension == STEP_ALL && building->is_only)
 		return graph_add_group(graph, NULL, graph->ranks);
 	uint32_t *ranks = malloc(count * sizeof(*ranks));
 	if (!ranks)
@@ -100,7 +104,7 @@ static int fill(struct building *building, const struct step_operation *from, ui
 	switch (from->kind) {
 	case STEP_COMPUTE:
 		to->kind = GRAPH_COMPUTE;
-		to->time = from->time;
+		to->time = speeds_slowed(from->time, building->slowness);
 		return 0;
 	case STEP_COLLECTIVE: {
 		to->kind = GRAPH_COLLECTIVE;
@@ -142,6 +146,7 @@ static int add_rank(struct building *building, uint32_t rank)
 	const struct step_program *program = &building->programs[stage];
 	const uint32_t first = building->file->graph.count;
 	int error = 0;
+	building->slowness = speeds_of_rank(building->plan, rank);
 	for (unsigned i = 0; i < STEP_STREAMS; i++)
 		building->last[i] = GRAPH_NONE;
 	for (uint32_t i = 0; i < program->count && !error; i++) {
@@ -157,35 +162,69 @@ static int add_rank(struct building *building, uint32_t rank)
 	return error;
 }
 
-int step_graph_make(const struct step_plan *plan, struct job_file *file, char *why, unsigned why_size)
+static int add_plan(struct building *building, const struct step_plan *plan)
 {
-	struct building building = { .plan = plan, .file = file, .programs = make_programs(plan) };
+	building->plan = plan;
+	building->programs = make_programs(plan);
+	int error = building->programs ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < plan_ranks(plan) && !error; i++)
+		error = add_rank(building, plan->first + i);
+	free_programs(plan, building->programs);
+	return error;
+}
+
+/* The plan whose ranks follow this one; NULL: there is none. */
+static const struct step_plan *next_of(const struct step_plan *const *plans, uint32_t count, uint32_t rank)
+{
+	const struct step_plan *next = NULL;
+	for (uint32_t i = 0; i < count; i++)
+		if (plans[i]->first >= rank && (!next || plans[i]->first < next->first))
+			next = plans[i];
+	return next;
+}
+
+int step_graph_make(
+	const struct step_plan *const *plans, uint32_t count, struct job_file *file, char *why, unsigned why_size)
+{
+	struct building building = { .file = file, .is_only = count == 1 && plans[0]->first == 0 };
+	const struct step_plan *plan;
+	int error = 0;
 	assert(file->graph.count == 0);
-	if (!building.programs)
-		return -ENOMEM;
 	file->format = "step";
 	file->where_is = "operation";
-	file->graph.ranks = plan_ranks(plan);
-	int error = 0;
-	for (uint32_t rank = 0; rank < file->graph.ranks && !error; rank++)
-		error = add_rank(&building, rank);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t ranks = plans[i]->first + plan_ranks(plans[i]);
+		file->graph.ranks = ranks > file->graph.ranks ? ranks : file->graph.ranks;
+	}
+	for (uint32_t rank = 0; !error && (plan = next_of(plans, count, rank)); rank = plan->first + plan_ranks(plan))
+		error = add_plan(&building, plan);
 	if (!error)
 		error = graph_finish(&file->graph, NULL, why, why_size);
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
 		free(building.group_of[i]);
-	free_programs(plan, building.programs);
 	return error;
 }
 
 /* ---- What it went to --------------------------------------------------------------------------------------------- */
 
+/* The plan's operations. */
+struct part {
+	uint32_t first, end;
+};
+
+static struct part part_of(const struct step_plan *plan, const struct graph *graph)
+{
+	return (struct part){ graph->first[plan->first], graph->first[plan->first + plan_ranks(plan)] };
+}
+
 /* By tag and receiving place: when the message was sent. Sends of one tag are of one stage. */
 static vb_time *sending_times(const struct step_plan *plan, const struct graph_job *job)
 {
 	const struct graph *graph = job->graph;
+	const struct part part = part_of(plan, graph);
 	vb_time *left = malloc((size_t)program_tags(plan) * places(plan) * sizeof(*left));
 	uint32_t stage;
-	for (uint32_t i = 0; left && i < graph->count; i++) {
+	for (uint32_t i = part.first; left && i < part.end; i++) {
 		const struct graph_operation *operation = &graph->operations[i];
 		if (operation->kind == GRAPH_SEND)
 			left[(size_t)operation->tag * places(plan) + plan_place(plan, operation->rank, &stage)] =
@@ -196,15 +235,19 @@ static vb_time *sending_times(const struct step_plan *plan, const struct graph_j
 
 /* A collective of all begins when the last has come to it: until then others wait for that one. It is once in a step.
  */
-static vb_time all_have_come(const struct graph_job *job)
+static vb_time all_have_come(
+	const struct step_plan *plan, const struct step_program *programs, const struct graph_job *job)
 {
-	const struct graph *graph = job->graph;
 	vb_time last = 0;
-	for (uint32_t i = 0; i < graph->count; i++) {
-		const struct graph_operation *operation = &graph->operations[i];
-		if (operation->kind == GRAPH_COLLECTIVE && !graph->groups[operation->group].ranks &&
-			job->records[i].begin > last)
-			last = job->records[i].begin;
+	uint32_t stage;
+	for (uint32_t rank = plan->first; rank < plan->first + plan_ranks(plan); rank++) {
+		plan_place(plan, rank, &stage);
+		for (uint32_t i = 0; i < programs[stage].count; i++) {
+			const struct step_operation *operation = &programs[stage].operations[i];
+			const vb_time begin = job->records[job->graph->first[rank] + i].begin;
+			if (operation->kind == STEP_COLLECTIVE && operation->dimension == STEP_ALL && begin > last)
+				last = begin;
+		}
 	}
 	return last;
 }
@@ -242,21 +285,21 @@ static int account_rank(const struct step_plan *plan, const struct graph_job *jo
 
 int step_graph_account(const struct step_plan *plan, const struct graph_job *job, struct step_times *times)
 {
-	const struct graph *graph = job->graph;
 	struct step_program *programs = make_programs(plan);
 	vb_time *sent = sending_times(plan, job);
 	int error = programs && sent ? 0 : -ENOMEM;
-	const struct meetings meetings = { sent, all_have_come(job) };
+	const struct meetings meetings = { sent, error ? 0 : all_have_come(plan, programs, job) };
+	const struct part part = part_of(plan, job->graph);
 	*times = (struct step_times){ 0 };
-	for (uint32_t i = 0; i < graph->count; i++)
+	for (uint32_t i = part.first; i < part.end; i++)
 		if (job->records[i].end > times->step)
 			times->step = job->records[i].end;
-	for (uint32_t rank = 0; rank < graph->ranks && !error; rank++) {
+	for (uint32_t i = 0; i < plan_ranks(plan) && !error; i++) {
 		uint32_t stage;
-		plan_place(plan, rank, &stage);
-		error = account_rank(plan, job, &programs[stage], &meetings, rank, times);
+		plan_place(plan, plan->first + i, &stage);
+		error = account_rank(plan, job, &programs[stage], &meetings, plan->first + i, times);
 	}
-	account_mean(times, graph->ranks);
+	account_mean(times, plan_ranks(plan));
 	free(sent);
 	free_programs(plan, programs);
 	return error;

@@ -1,4 +1,5 @@
-/* The programs of a plan's ranks as a job of operations (net/graph.h): what runs a job from a file runs a step. */
+/* The programs of the ranks of one plan, or of several, as a job of operations (net/graph.h): what runs a job from a
+ * file runs steps. */
 #ifndef STEPS_STEP_GRAPH_H
 #define STEPS_STEP_GRAPH_H
 
@@ -11,10 +12,11 @@
 
 /* Operations of all ranks, and the memory that they take as a graph that runs. -ENOMEM. */
 int step_graph_size(const struct step_plan *plan, uint64_t *operations, uint64_t *bytes);
-/* Fills in the file, which is empty; where an operation comes from is its place in its stage's program. -EINVAL and why
- * (graph_finish), -ENOMEM. */
-int step_graph_make(const struct step_plan *plan, struct job_file *file, char *why, unsigned why_size);
-/* The parts of a run that has ended. -ENOMEM. */
+/* Of plans that have no rank in common. Fills in the file, which is empty; where an operation comes from is its place
+ * in its stage's program. -EINVAL and why (graph_finish), -ENOMEM. */
+int step_graph_make(
+	const struct step_plan *const *plans, uint32_t count, struct job_file *file, char *why, unsigned why_size);
+/* After a run that has ended: this plan's step, and its parts. -ENOMEM. */
 int step_graph_account(const struct step_plan *plan, const struct graph_job *job, struct step_times *times);
 
 #endif

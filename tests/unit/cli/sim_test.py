@@ -187,11 +187,11 @@ run: {seed: 1}
 
     def test_steps__may_be_several(self):
         step = (self.root / "examples/llama3-70b-1024.yaml").read_text()
-        both = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: step, model: gpt-13b, tp: 8, mfu: 50%}\n"))
-        result = self.json(both)
+        both = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: step, model: gpt-13b, tp: 8, dp: 16, mfu: 50%}\n"))
+        result = self.json(both, "--set", "workload.1.dp=64")
         self.assertEqual([of["model"] for of in result["steps"]], ["gpt-13b", "llama3-70b"])
         self.assert_steps_are_whole(result)
-        self.assertIn("one step runs at a time", self.sim(both, "--set", "run.mode=packets", status=2).stderr)
+        self.assertEqual([(of["first"], of["ranks"]) for of in result["steps"]], [(0, 128), (128, 512)])
         mixed = self.scenario(step.replace("workload:\n", "workload:\n  - {kind: allreduce, bytes: 1MB}\n"))
         self.assertIn("nothing else runs beside", self.sim(mixed, status=2).stderr)
 

@@ -121,8 +121,8 @@ class Steps(SimCase):
         self.assertRegex(said[0], "^ +step +computing +exposed +bubble +MFU +tokens/s +net gains$")
         self.assertEqual([line.split()[:2] for line in said[1:] if not line.startswith("  as")],
                          [[f"mode={mode}", f"zero={zero}"] for mode in ("formula", "packets") for zero in (1, 3)])
-        runs = json.loads(self.sim("--json", "--compare", scenario, "run.mode=formula,packets").stdout)
-        self.assertEqual([run["result"]["steps"][0]["mode"] for run in runs], ["formula", "packets"])
+        runs = json.loads(self.sim("--json", "--compare", scenario, "run.mode=formula,packets,flows").stdout)
+        self.assertEqual([run["result"]["steps"][0]["mode"] for run in runs], ["formula", "packets", "flows"])
         self.assertEqual(runs[0]["result"]["steps"][0], self.step(scenario))
         variants = self.scenario(STEP + "variants: {a: {hosts: {gpu: H100}}, b: {workload: {0: {tp: 4}}}}\n")
         self.assertEqual(len(self.sim("--compare", variants, "variant=a,b").stdout.splitlines()), 3)

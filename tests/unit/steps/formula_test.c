@@ -250,6 +250,39 @@ static void rings__have_steps_of_two_kinds(void **state)
 	expect_near("latency", (double)(run(&plan, &network).step - without), 2 * (8 * 1e6 + 55 * 1e5), 1e-3);
 }
 
+/* Two steps at once: their gradients share one limit and take twice as long, from when both have computed. */
+static void steps__share_one_network(void **state)
+{
+	const struct step_plan plan = plan_of("llama3-8b", 1, 1, 8, 8);
+	struct max_min_hop hop = { 0, MAX_MIN_WHOLE };
+	struct step_load classes[2 * STEP_CLASSES] = { 0 };
+	uint64_t limit = 50000000000;
+	struct step_loads loads = {
+		.classes = classes, .class_count = COUNT_OF(classes), .limits = &limit, .limit_count = 1
+	};
+	classes[STEP_DP] = classes[STEP_CLASSES + STEP_DP] = (struct step_load){ .hops = &hop, .hop_count = 1 };
+	assert_int_equal(step_loads_finish(&loads), 0);
+	struct formula_network network = network_of(fast, 50e9, 0), second;
+	network.loads = &loads;
+	second = network;
+	second.first_class = STEP_CLASSES;
+	struct formula_step steps[] = { { .plan = &plan, .network = &network }, { .plan = &plan, .network = &second } };
+	const struct step_times alone = run(&plan, &network);
+	assert_int_equal(formula_run_all(steps, 2), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		expect_near("computing", steps[i].times.compute, alone.compute, 1e-9);
+		expect_near("gradients", steps[i].times.exposed[STEP_DP], 2 * alone.exposed[STEP_DP], 1e-6);
+	}
+	/* One that computes much longer meets nothing: the other has sent all by then. */
+	struct step_plan slow = plan;
+	slow.mfu = 0.001;
+	steps[1].plan = &slow;
+	const struct step_times slow_alone = run(&slow, &second);
+	assert_int_equal(formula_run_all(steps, 2), 0);
+	assert_int_equal(steps[0].times.step, alone.step);
+	assert_int_equal(steps[1].times.step, slow_alone.step);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +297,7 @@ int main(void)
 		cmocka_unit_test(pipeline__sends_activations),
 		cmocka_unit_test(boundaries__have_their_own_ways),
 		cmocka_unit_test(rings__have_steps_of_two_kinds),
+		cmocka_unit_test(steps__share_one_network),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

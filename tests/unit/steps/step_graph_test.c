@@ -18,7 +18,7 @@ static void make(const struct step_plan *plan)
 	char why[200] = "";
 	uint64_t operations, bytes;
 	file = (struct job_file){ 0 };
-	if (plan_check(plan, why, sizeof(why)) || step_graph_make(plan, &file, why, sizeof(why)))
+	if (plan_check(plan, why, sizeof(why)) || step_graph_make(&plan, 1, &file, why, sizeof(why)))
 		fail_msg("%s", why);
 	assert_int_equal(step_graph_size(plan, &operations, &bytes), 0);
 	assert_int_equal(operations, file.graph.count);
@@ -100,12 +100,40 @@ static void every_schedule__makes_a_graph(void **state)
 	file = (struct job_file){ 0 };
 }
 
+/* Two steps, of which the second has the lower ranks, and one rank between them is free. */
+static void plans__have_ranks_of_their_own(void **state)
+{
+	struct step_plan one = plan_of("llama3-8b", 2, 2, 2, 4), other = plan_of("mixtral-8x7b", 1, 1, 4, 4);
+	const struct step_plan *plans[] = { &one, &other };
+	char why[200] = "";
+	one.first = 5;
+	file = (struct job_file){ 0 };
+	assert_int_equal(step_graph_make(plans, 2, &file, why, sizeof(why)), 0);
+	assert_int_equal(file.graph.ranks, 13);
+	assert_int_equal(file.graph.first[4], file.graph.first[5]); /* the free one has nothing */
+	static const uint32_t all[] = { 0, 1, 2, 3 }, others[] = { 5, 6, 7, 8, 9, 10, 11, 12 }, dp[] = { 10, 12 };
+	assert_true(has_group(all, 4));
+	assert_true(has_group(others, 8));
+	assert_true(has_group(dp, 2));
+	for (uint32_t i = 0; i < file.graph.count; i++) {
+		const struct graph_operation *its = &file.graph.operations[i];
+		if (its->kind == GRAPH_SEND)
+			assert_int_equal((its->peer - 5 + 4) % 8, its->rank - 5);
+	}
+	for (uint32_t rank = 5; rank < 13; rank++) {
+		uint32_t stage;
+		const uint32_t place = plan_place(&one, rank, &stage);
+		assert_int_equal(plan_rank(&one, place, stage), rank);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places__are_ranks_in_both_orders),
 		cmocka_unit_test_teardown(groups__have_their_ranks, teardown),
 		cmocka_unit_test_teardown(every_schedule__makes_a_graph, teardown),
+		cmocka_unit_test_teardown(plans__have_ranks_of_their_own, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
