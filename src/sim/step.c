@@ -193,16 +193,16 @@ int step_check_memory(const struct simulation *simulation, const struct step *st
 		memory->state / GB, (memory->activations + memory->ends) / GB, helps);
 }
 
-static void forget_time(struct formula_way *way)
+static void forget_time(struct step_way *way)
 {
 	if (way->leaves_hosts)
-		way->link = (struct formula_link){ .alpha = 0, .bytes_a_second = NO_LIMIT };
+		way->link = (struct step_link){ .alpha = 0, .bytes_a_second = NO_LIMIT };
 }
 
 /* The step without the time of what leaves hosts, by formula: no network makes it faster than that. */
 static int find_bound(struct step *step)
 {
-	struct formula_network network = step->network;
+	struct step_network network = step->network;
 	struct step_times times;
 
 	network.loads = NULL;
@@ -214,7 +214,7 @@ static int find_bound(struct step *step)
 		forget_time(&network.ways[i]);
 	for (uint32_t i = 0; i < step->plan.pp; i++)
 		forget_time(&network.boundaries[i]);
-	int rc = formula_run(&step->plan, &network, &times);
+	int rc = timing_run(&step->plan, &network, &times);
 	step->bound = rc || times.step >= step->times.step ? 0 : 1 - (double)times.step / (double)step->times.step;
 	free(network.boundaries);
 	return rc;
@@ -223,13 +223,13 @@ static int find_bound(struct step *step)
 /* All at once: without loads each is alone anyway. */
 static int run_at_once(struct step *steps, uint32_t count)
 {
-	struct formula_step *runs = calloc(count, sizeof(*runs));
+	struct timing_step *runs = calloc(count, sizeof(*runs));
 	int rc = runs ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !rc && i < count; i++)
-		runs[i] = (struct formula_step){ .plan = &steps[i].plan, .network = &steps[i].network };
+		runs[i] = (struct timing_step){ .plan = &steps[i].plan, .network = &steps[i].network };
 	if (!rc)
-		rc = formula_run_all(runs, count);
+		rc = timing_run_all(runs, count);
 	for (uint32_t i = 0; !rc && i < count; i++)
 		steps[i].times = runs[i].times;
 	free(runs);
@@ -239,7 +239,7 @@ static int run_at_once(struct step *steps, uint32_t count)
 static int run_alone(struct step *step)
 {
 	struct step_times times;
-	int rc = formula_run(&step->plan, &step->network, &times);
+	int rc = timing_run(&step->plan, &step->network, &times);
 
 	step->alone = times.step;
 	return rc;

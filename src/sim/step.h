@@ -3,7 +3,7 @@
 #define SIM_STEP_H
 
 #include "sim/simulation.h"
-#include "steps/formula.h"
+#include "steps/timing.h"
 #include "steps/step_graph.h"
 
 struct step {
@@ -14,8 +14,8 @@ struct step {
 	const char *compute_times; /* the table of kernels' times; NULL: they reach a part of the GPU's peak */
 	struct step_plan plan;
 	struct plan_memory memory;
-	struct formula_network network; /* after steps_run, or step_take_times */
-	struct step_times times;        /* likewise */
+	struct step_network network; /* after steps_run, or step_take_times */
+	struct step_times times;     /* likewise */
 	vb_time alone; /* likewise: without the other steps; 0: there is none, or it was not tried; -1: it has not ended
 			*/
 	bool is_upper_bound; /* without packets: its time is none but the longest that it may be (speeds.h) */

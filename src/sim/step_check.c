@@ -49,7 +49,7 @@ static int open_largest(const struct simulation *simulation, const struct step *
 
 static int run_fast(const struct step *step, const struct run *run, struct step_check *check)
 {
-	int rc = formula_run(&run->plan, &step->network, &check->ours);
+	int rc = timing_run(&run->plan, &step->network, &check->ours);
 
 	if (!rc)
 		rc = step_graph_account(&run->plan, &run->job.with.graph_job, &check->packets);

@@ -25,11 +25,11 @@ static double nic_bytes_a_second(const struct simulation *simulation)
 	return ideal_payload_rate(simulation, simulation->network.endpoints[0].link) * share;
 }
 
-static struct formula_link near_link(const struct simulation *simulation)
+static struct step_link near_link(const struct simulation *simulation)
 {
 	const struct hosts *hosts = &simulation->hosts;
 
-	return (struct formula_link){ (double)hosts->scale_up_time,
+	return (struct step_link){ (double)hosts->scale_up_time,
 		hosts->scale_up ? (double)hosts->scale_up / 8 : nic_bytes_a_second(simulation) };
 }
 
@@ -42,7 +42,7 @@ static double far_alpha(const struct looking *looking, uint32_t from, uint32_t t
 		hosts_receives_by(hosts, from, to, 0), 1);
 }
 
-static void slower(struct formula_link *link, const struct formula_link *other)
+static void slower(struct step_link *link, const struct step_link *other)
 {
 	link->alpha = other->alpha > link->alpha ? other->alpha : link->alpha;
 	if (other->bytes_a_second < link->bytes_a_second)
@@ -50,7 +50,7 @@ static void slower(struct formula_link *link, const struct formula_link *other)
 }
 
 /* Slower than neither: it may be of no group, where one has the longest latency and another the lowest rate. */
-static void take_slower(struct formula_way *way, const struct formula_way *other)
+static void take_slower(struct step_way *way, const struct step_way *other)
 {
 	if (way->link.bytes_a_second == 0) { /* the first */
 		*way = *other;
@@ -96,7 +96,7 @@ static struct spread spread_of(const struct looking *looking, uint32_t members, 
 }
 
 /* Members that are equally many on each host use the NICs of all, by a ring for each; else there is one ring. */
-static void set_ring(const struct simulation *simulation, const struct spread *spread, struct formula_way *way)
+static void set_ring(const struct simulation *simulation, const struct spread *spread, struct step_way *way)
 {
 	const struct hosts *hosts = &simulation->hosts;
 	const double nic = nic_bytes_a_second(simulation), share = hosts->gpus ? (double)hosts->nics / hosts->gpus : 1;
@@ -110,7 +110,7 @@ static void set_ring(const struct simulation *simulation, const struct spread *s
 }
 
 static int way_of_group(const struct looking *looking, enum step_dimension dimension, uint32_t place, uint32_t stage,
-	struct formula_way *way)
+	struct step_way *way)
 {
 	const struct simulation *simulation = looking->simulation;
 	const uint32_t members = step_members(looking->plan, dimension);
@@ -120,8 +120,8 @@ static int way_of_group(const struct looking *looking, enum step_dimension dimen
 	if (rank_groups_gather(&simulation->hosts, looking->ranks, members, looking->order, &each))
 		return -ENOMEM;
 	const struct spread spread = spread_of(looking, members, each);
-	const struct formula_link near = near_link(simulation);
-	*way = (struct formula_way){ .link = near, .near = near, .near_part = 1, .leaves_hosts = spread.hosts > 1 };
+	const struct step_link near = near_link(simulation);
+	*way = (struct step_way){ .link = near, .near = near, .near_part = 1, .leaves_hosts = spread.hosts > 1 };
 	if (spread.hosts == 1)
 		return 0;
 	way->near_part = (double)(members - spread.hosts) / members;
@@ -134,12 +134,12 @@ static int way_of_group(const struct looking *looking, enum step_dimension dimen
 	return 0;
 }
 
-static int find_way(const struct looking *looking, enum step_dimension dimension, struct formula_way *slowest)
+static int find_way(const struct looking *looking, enum step_dimension dimension, struct step_way *slowest)
 {
 	const struct step_plan *plan = looking->plan;
 	const uint32_t places = plan->tp * plan->cp * plan->dp;
 	const uint32_t stages = dimension == STEP_ALL || dimension == STEP_ENDS ? 1 : plan->pp;
-	struct formula_way way = { .link = near_link(looking->simulation), .near_part = 1 };
+	struct step_way way = { .link = near_link(looking->simulation), .near_part = 1 };
 	int rc = 0;
 
 	way.near = way.link;
@@ -159,26 +159,25 @@ static int find_way(const struct looking *looking, enum step_dimension dimension
 
 /* ---- Boundaries -------------------------------------------------------------------------------------------------- */
 
-static struct formula_way way_of_message(const struct looking *looking, uint32_t from, uint32_t to)
+static struct step_way way_of_message(const struct looking *looking, uint32_t from, uint32_t to)
 {
 	const struct hosts *hosts = &looking->simulation->hosts;
-	struct formula_way way = { .link = near_link(looking->simulation), .near_part = 0 };
+	struct step_way way = { .link = near_link(looking->simulation), .near_part = 0 };
 
 	way.near = way.link;
 	way.leaves_hosts = hosts_host_of(hosts, from) != hosts_host_of(hosts, to);
 	if (way.leaves_hosts)
-		way.link =
-			(struct formula_link){ far_alpha(looking, from, to), nic_bytes_a_second(looking->simulation) };
+		way.link = (struct step_link){ far_alpha(looking, from, to), nic_bytes_a_second(looking->simulation) };
 	return way;
 }
 
-static struct formula_way boundary_of(const struct looking *looking, uint32_t stage)
+static struct step_way boundary_of(const struct looking *looking, uint32_t stage)
 {
 	const struct step_plan *plan = looking->plan;
-	struct formula_way slowest = { 0 };
+	struct step_way slowest = { 0 };
 
 	for (uint32_t place = 0; place < plan->tp * plan->cp * plan->dp; place++) {
-		const struct formula_way way = way_of_message(
+		const struct step_way way = way_of_message(
 			looking, plan_rank(plan, place, stage), plan_rank(plan, place, (stage + 1) % plan->pp));
 		take_slower(&slowest, &way);
 	}
@@ -187,7 +186,7 @@ static struct formula_way boundary_of(const struct looking *looking, uint32_t st
 
 /* ---- The network ------------------------------------------------------------------------------------------------- */
 
-static int find(const struct looking *looking, struct formula_network *network)
+static int find(const struct looking *looking, struct step_network *network)
 {
 	int rc = 0;
 
@@ -199,8 +198,7 @@ static int find(const struct looking *looking, struct formula_network *network)
 	return rc;
 }
 
-int step_network_find(
-	const struct simulation *simulation, const struct step_plan *plan, struct formula_network *network)
+int step_network_find(const struct simulation *simulation, const struct step_plan *plan, struct step_network *network)
 {
 	const uint32_t ranks = plan_ranks(plan);
 	struct looking looking = { .simulation = simulation,
@@ -209,7 +207,7 @@ int step_network_find(
 		.ranks = malloc(ranks * sizeof(*looking.ranks)),
 		.order = malloc(ranks * sizeof(*looking.order)) };
 
-	*network = (struct formula_network){ .boundaries = calloc(plan->pp, sizeof(*network->boundaries)) };
+	*network = (struct step_network){ .boundaries = calloc(plan->pp, sizeof(*network->boundaries)) };
 	int rc = looking.routes && looking.ranks && looking.order && network->boundaries ? find(&looking, network)
 											 : -ENOMEM;
 	routes_free(looking.routes);

@@ -2,13 +2,12 @@
 #ifndef SIM_STEP_NETWORK_H
 #define SIM_STEP_NETWORK_H
 
-#include "steps/formula.h"
+#include "steps/timing.h"
 
 struct simulation;
 
 /* In a simulation that is prepared. Of each dimension the slowest group's way, and each boundary's own, of its slowest
  * place. Free network->boundaries in every case. -ENOMEM. */
-int step_network_find(
-	const struct simulation *simulation, const struct step_plan *plan, struct formula_network *network);
+int step_network_find(const struct simulation *simulation, const struct step_plan *plan, struct step_network *network);
 
 #endif

@@ -1,16 +1,16 @@
 /* Steps beside the closed forms of the papers. */
-#include "steps/formula.h"
+#include "steps/timing.h"
 #include <math.h>
 #include "steps/plan_check.h"
 #include "plans.h"
 #include "../unit.h"
 
-static struct formula_way way_of(double alpha, double rate)
+static struct step_way way_of(double alpha, double rate)
 {
-	return (struct formula_way){ .link = { alpha, rate }, .near = { alpha, rate } };
+	return (struct step_way){ .link = { alpha, rate }, .near = { alpha, rate } };
 }
 
-static struct formula_way boundaries[64];
+static struct step_way boundaries[64];
 
 static void set_boundaries(double alpha, double rate)
 {
@@ -18,9 +18,9 @@ static void set_boundaries(double alpha, double rate)
 		boundaries[i] = way_of(alpha, rate);
 }
 
-static struct formula_network network_of(double tp, double others, double alpha)
+static struct step_network network_of(double tp, double others, double alpha)
 {
-	struct formula_network network = { .boundaries = boundaries };
+	struct step_network network = { .boundaries = boundaries };
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
 		network.ways[i] = way_of(alpha, i == STEP_TP ? tp : others);
 	set_boundaries(alpha, others);
@@ -35,13 +35,13 @@ static void expect_near(const char *what, double is, double wanted, double toler
 		fail_msg("%s: %.6g instead of %.6g", what, is, wanted);
 }
 
-static struct step_times run(const struct step_plan *plan, const struct formula_network *network)
+static struct step_times run(const struct step_plan *plan, const struct step_network *network)
 {
 	struct step_times times;
 	char why[200];
 	if (plan_check(plan, why, sizeof(why)))
 		fail_msg("%s", why);
-	assert_int_equal(formula_run(plan, network, &times), 0);
+	assert_int_equal(timing_run(plan, network, &times), 0);
 	double sum = times.compute + times.bubble;
 	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
 		sum += times.exposed[i];
@@ -61,7 +61,7 @@ static struct step_plan even_plan(uint32_t pp, uint32_t batch)
 /* arXiv 2104.04473, section 2.2: (m + p - 1)(tf + tb), and with v chunks a bubble of (p - 1)/v of these. */
 static void bubble__is_that_of_the_papers(void **state)
 {
-	const struct formula_network network = network_of(fast, fast, 0);
+	const struct step_network network = network_of(fast, fast, 0);
 	static const struct {
 		uint32_t pp, batch, chunks;
 	} cases[] = { { 1, 8, 1 }, { 4, 8, 1 }, { 8, 8, 1 }, { 8, 3, 1 }, { 16, 64, 1 }, { 4, 8, 2 }, { 8, 64, 5 },
@@ -79,7 +79,7 @@ static void bubble__is_that_of_the_papers(void **state)
  * have no weights: B has twice their work, and W nothing of it. */
 static void zero_bubble__is_that_of_its_paper(void **state)
 {
-	const struct formula_network network = network_of(fast, fast, 0);
+	const struct step_network network = network_of(fast, fast, 0);
 	struct step_plan plan = even_plan(8, 32);
 	plan.recompute = RECOMPUTE_NONE;
 	plan.schedule = SCHEDULE_ZERO_BUBBLE;
@@ -97,7 +97,7 @@ static void zero_bubble__is_that_of_its_paper(void **state)
  * of computing. */
 static void llama_70b__is_as_worked_by_hand(void **state)
 {
-	const struct formula_network network = network_of(450e9, 50e9, 0);
+	const struct step_network network = network_of(450e9, 50e9, 0);
 	struct step_plan plan = plan_of("llama3-70b", 8, 1, 128, 16 * 128);
 	plan.recompute = RECOMPUTE_NONE;
 	const struct step_times times = run(&plan, &network);
@@ -117,7 +117,7 @@ static void llama_70b__is_as_worked_by_hand(void **state)
  * one. */
 static void overlap__hides_what_it_may(void **state)
 {
-	const struct formula_network network = network_of(450e9, 50e9, 0);
+	const struct step_network network = network_of(450e9, 50e9, 0);
 	struct step_plan plan = plan_of("llama3-70b", 8, 1, 128, 16 * 128);
 	const struct step_times plain = run(&plan, &network);
 	plan.overlaps_gradients = true;
@@ -136,7 +136,7 @@ static void overlap__hides_what_it_may(void **state)
  * (DeepSpeed's stage 2), and ZeRO-3 parameters twice, too. */
 static void zero__moves_what_it_says(void **state)
 {
-	const struct formula_network network = network_of(450e9, 50e9, 1e6);
+	const struct step_network network = network_of(450e9, 50e9, 1e6);
 	struct step_plan plan = plan_of("llama3-8b", 1, 1, 64, 128);
 	const double n = 63.0 / 64, all = plan_stage_parameters(&plan, 0).shared;
 	const double ends = (double)(model_embedding_parameters(&plan.model, false) +
@@ -159,7 +159,7 @@ static void zero__moves_what_it_says(void **state)
 /* A rank sends what the tables say: a share of its activations to each expert's rank, forward and backward, twice. */
 static void experts__exchange_tokens(void **state)
 {
-	const struct formula_network network = network_of(450e9, 50e9, 0);
+	const struct step_network network = network_of(450e9, 50e9, 0);
 	struct step_plan plan = plan_of("qwen3-30b-a3b", 1, 1, 16, 32);
 	plan.ep = 8;
 	const double a = 2.0 * plan.sequence * plan.model.hidden, layers = plan.model.layers, batches = 2;
@@ -171,7 +171,7 @@ static void experts__exchange_tokens(void **state)
 /* GPT's words are in the first and the last stage, which add up their gradients. */
 static void tied_embedding__is_added_up(void **state)
 {
-	const struct formula_network network = network_of(450e9, 50e9, 0);
+	const struct step_network network = network_of(450e9, 50e9, 0);
 	struct step_plan plan = plan_of("gpt-13b", 8, 4, 2, 16);
 	expect_near("bytes", run(&plan, &network).bytes[STEP_ENDS], 2.0 / 4 * 4 * 50257 * 5120 / 8, 1e-6);
 	plan.pp = 1;
@@ -182,7 +182,7 @@ static void tied_embedding__is_added_up(void **state)
  * of the last block. */
 static void ring__hides_behind_scores(void **state)
 {
-	struct formula_network network = network_of(fast, fast, 0);
+	struct step_network network = network_of(fast, fast, 0);
 	struct step_plan plan = plan_of("llama3-8b", 1, 1, 1, 1);
 	plan.cp = 4;
 	plan.context = CONTEXT_RING;
@@ -203,7 +203,7 @@ static void ring__hides_behind_scores(void **state)
 /* Activations cross each boundary once each way; a message's way is exposed where nothing else is to be done. */
 static void pipeline__sends_activations(void **state)
 {
-	const struct formula_network network = network_of(fast, fast, 0);
+	const struct step_network network = network_of(fast, fast, 0);
 	struct step_plan plan = even_plan(4, 16);
 	const vb_time without = run(&plan, &network).step;
 	set_boundaries(1e9, 50e9);
@@ -219,7 +219,7 @@ static void pipeline__sends_activations(void **state)
 /* Of three boundaries the one that is slow counts, for what crosses it. */
 static void boundaries__have_their_own_ways(void **state)
 {
-	const struct formula_network network = network_of(fast, fast, 0);
+	const struct step_network network = network_of(fast, fast, 0);
 	struct step_plan plan = even_plan(4, 16);
 	const vb_time without = run(&plan, &network).step;
 	const double message = 1e9 + 2.0 * 8192 * 8192 / 50e9 * VB_S;
@@ -237,10 +237,10 @@ static void boundaries__have_their_own_ways(void **state)
 /* A ring over hosts of eight: its latency is the sum along the way, and its rate the slowest link's. */
 static void rings__have_steps_of_two_kinds(void **state)
 {
-	struct formula_network network = network_of(fast, fast, 0);
+	struct step_network network = network_of(fast, fast, 0);
 	struct step_plan plan = plan_of("llama3-8b", 1, 1, 64, 64);
 	const vb_time without = run(&plan, &network).step;
-	network.ways[STEP_DP] = (struct formula_way){ { 1e6, 50e9 }, { 1e5, fast }, 7.0 / 8, true };
+	network.ways[STEP_DP] = (struct step_way){ { 1e6, 50e9 }, { 1e5, fast }, 7.0 / 8, true };
 	const double gradients = 4 * plan_stage_parameters(&plan, 0).shared, steps = 63;
 	/* Of 63 steps 55 stay in hosts. The slowest link sends all of a rank's bytes, and that takes longer than the
 	 * way. */
@@ -262,13 +262,13 @@ static void steps__share_one_network(void **state)
 	};
 	classes[STEP_DP] = classes[STEP_CLASSES + STEP_DP] = (struct step_load){ .hops = &hop, .hop_count = 1 };
 	assert_int_equal(step_loads_finish(&loads), 0);
-	struct formula_network network = network_of(fast, 50e9, 0), second;
+	struct step_network network = network_of(fast, 50e9, 0), second;
 	network.loads = &loads;
 	second = network;
 	second.first_class = STEP_CLASSES;
-	struct formula_step steps[] = { { .plan = &plan, .network = &network }, { .plan = &plan, .network = &second } };
+	struct timing_step steps[] = { { .plan = &plan, .network = &network }, { .plan = &plan, .network = &second } };
 	const struct step_times alone = run(&plan, &network);
-	assert_int_equal(formula_run_all(steps, 2), 0);
+	assert_int_equal(timing_run_all(steps, 2), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		expect_near("computing", steps[i].times.compute, alone.compute, 1e-9);
 		expect_near("gradients", steps[i].times.exposed[STEP_DP], 2 * alone.exposed[STEP_DP], 1e-6);
@@ -278,7 +278,7 @@ static void steps__share_one_network(void **state)
 	slow.mfu = 0.001;
 	steps[1].plan = &slow;
 	const struct step_times slow_alone = run(&slow, &second);
-	assert_int_equal(formula_run_all(steps, 2), 0);
+	assert_int_equal(timing_run_all(steps, 2), 0);
 	assert_int_equal(steps[0].times.step, alone.step);
 	assert_int_equal(steps[1].times.step, slow_alone.step);
 }

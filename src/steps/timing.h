@@ -1,41 +1,41 @@
 /* A step without packets: programs run as always. By formula each collective and message takes its time without
  * contention; by flows those that are under way together share the network. Ranks of a stage do the same at the same
  * time, so one stands for all: it computes as long as the slowest of them. */
-#ifndef STEPS_FORMULA_H
-#define STEPS_FORMULA_H
+#ifndef STEPS_TIMING_H
+#define STEPS_TIMING_H
 
 #include "steps/account.h"
 #include "steps/loads.h"
 
 /* Between two ranks: a message of one byte, and the rate of a rank's payload. */
-struct formula_link {
+struct step_link {
 	double alpha;          /* picoseconds */
 	double bytes_a_second; /* above 0 */
 };
 
 /* How ranks of a dimension reach each other. A ring over hosts with several ranks each has steps of two kinds. */
-struct formula_way {
-	struct formula_link link; /* the slowest: between hosts, where ranks are on several */
-	struct formula_link near; /* of a ring's steps that stay in their host */
-	double near_part;         /* of a ring's steps, 0 to 1 */
+struct step_way {
+	struct step_link link; /* the slowest: between hosts, where ranks are on several */
+	struct step_link near; /* of a ring's steps that stay in their host */
+	double near_part;      /* of a ring's steps, 0 to 1 */
 	bool leaves_hosts;
 };
 
-struct formula_network {
-	struct formula_way ways[STEP_DIMENSIONS]; /* of collectives */
-	struct formula_way *boundaries; /* by stage: its messages to the next, the last's to the first; pp of them */
+struct step_network {
+	struct step_way ways[STEP_DIMENSIONS]; /* of collectives */
+	struct step_way *boundaries;    /* by stage: its messages to the next, the last's to the first; pp of them */
 	const struct step_loads *loads; /* NULL: by formula */
 	uint32_t first_class;           /* of loads: the plan's */
 };
 
 /* Steps that run at once: by flows they share the network, which has one `loads` for all. -ENOMEM. */
-struct formula_step {
+struct timing_step {
 	const struct step_plan *plan;
-	const struct formula_network *network;
+	const struct step_network *network;
 	struct step_times times; /* after the run */
 };
-int formula_run_all(struct formula_step *steps, uint32_t count);
+int timing_run_all(struct timing_step *steps, uint32_t count);
 /* One alone. -ENOMEM. */
-int formula_run(const struct step_plan *plan, const struct formula_network *network, struct step_times *times);
+int timing_run(const struct step_plan *plan, const struct step_network *network, struct step_times *times);
 
 #endif

@@ -1,5 +1,5 @@
-/* See formula.h. */
-#include "steps/formula.h"
+/* See timing.h. */
+#include "steps/timing.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ struct message {
 /* A step. */
 struct part {
 	const struct step_plan *plan;
-	const struct formula_network *network;
+	const struct step_network *network;
 	uint32_t first;           /* of all stages, its first */
 	struct message *messages; /* by tag */
 	struct meeting ends, all;
@@ -63,14 +63,14 @@ struct going {
 
 /* ---- Times ------------------------------------------------------------------------------------------------------- */
 
-static double transfer(const struct formula_link *link, double bytes)
+static double transfer(const struct step_link *link, double bytes)
 {
 	return bytes / link->bytes_a_second * (double)VB_S;
 }
 
 /* A share goes once or twice round. Either its way is what takes longest, the sum along all links, or a link of either
  * kind, which sends share after share. */
-static double ring_time(const struct formula_way *way, const struct collective_law *law)
+static double ring_time(const struct step_way *way, const struct collective_law *law)
 {
 	const double near = (double)(uint64_t)(law->alphas * way->near_part), far = law->alphas - near;
 	const double along = near * way->near.alpha + far * way->link.alpha +
@@ -90,7 +90,7 @@ struct sending {
 
 static struct sending collective_sending(const struct part *part, const struct step_operation *operation)
 {
-	const struct formula_way *way = &part->network->ways[operation->dimension];
+	const struct step_way *way = &part->network->ways[operation->dimension];
 	const struct collective of = { .kind = operation->collective,
 		.algorithm = operation->algorithm,
 		.ranks = step_members(part->plan, operation->dimension),
@@ -103,7 +103,7 @@ static struct sending collective_sending(const struct part *part, const struct s
 }
 
 /* Between a stage and the other one of a message. */
-static const struct formula_link *boundary(const struct stage *stage, uint32_t other)
+static const struct step_link *boundary(const struct stage *stage, uint32_t other)
 {
 	const struct part *part = stage->part;
 	return &part->network->boundaries[(stage->number + 1) % part->plan->pp == other ? stage->number : other].link;
@@ -111,7 +111,7 @@ static const struct formula_link *boundary(const struct stage *stage, uint32_t o
 
 static struct sending message_sending(const struct stage *stage, const struct step_operation *operation)
 {
-	const struct formula_link *link = boundary(stage, operation->peer);
+	const struct step_link *link = boundary(stage, operation->peer);
 	return (struct sending){ (double)operation->bytes, transfer(link, (double)operation->bytes), link->alpha };
 }
 
@@ -402,7 +402,7 @@ static int open_part(struct going *going, struct part *part)
 	return error;
 }
 
-static int open_run(struct going *going, const struct formula_step *steps, uint32_t count)
+static int open_run(struct going *going, const struct timing_step *steps, uint32_t count)
 {
 	int error = 0;
 	vb_timers_init(&going->timers);
@@ -449,7 +449,7 @@ static void close_run(struct going *going)
 	shares_close(going->shares);
 }
 
-int formula_run_all(struct formula_step *steps, uint32_t count)
+int timing_run_all(struct timing_step *steps, uint32_t count)
 {
 	struct going going = { 0 };
 	int error = open_run(&going, steps, count);
@@ -461,10 +461,10 @@ int formula_run_all(struct formula_step *steps, uint32_t count)
 	return error;
 }
 
-int formula_run(const struct step_plan *plan, const struct formula_network *network, struct step_times *times)
+int timing_run(const struct step_plan *plan, const struct step_network *network, struct step_times *times)
 {
-	struct formula_step step = { .plan = plan, .network = network };
-	int error = formula_run_all(&step, 1);
+	struct timing_step step = { .plan = plan, .network = network };
+	int error = timing_run_all(&step, 1);
 	*times = step.times;
 	return error;
 }
