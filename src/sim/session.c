@@ -236,8 +236,8 @@ int session_run(struct session *session, const struct sim_options *options)
 	/* A table of runs has no column for it. */
 	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
 	/* A step of training has its own check, and tables have no column for it. */
-	session->simulation.is_checked = config->by_flows && !options->skips_check && !options->is_comparison &&
-					 !options->collective.kind;
+	session->simulation.is_checked =
+		config->by_flows && !options->skips_check && !options->is_comparison && !options->collective.kind;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
 	config->tells_series = (options->trace != NULL || options->explains_job) && !config->by_flows;
