@@ -9,7 +9,9 @@
 
 enum {
 	MOST_ROUNDS = 8, /* until acks and rates agree: each brings them nearer by the share of acks in what is sent */
+	MOST_TRIES = 8,  /* to find few fluids whose rates change, before all that may are taken */
 	ACK_STEPS = 512, /* acks that change by less than this part of a link do not matter to its fluids */
+	EVEN = 1024,     /* rates and links that differ by less than this part are as good as equal */
 };
 
 typedef unsigned __int128 amount; /* byte-picoseconds per second */
@@ -17,10 +19,17 @@ typedef unsigned __int128 amount; /* byte-picoseconds per second */
 struct fluid_link {
 	struct fluid **fluids;
 	uint32_t count, room;
-	uint32_t round;     /* that has seen it */
 	uint64_t acks;      /* bytes per second */
-	uint64_t acks_used; /* when its fluids' rates were found */
+	uint64_t acks_used; /* of these, those that are taken off the capacity */
+	uint64_t load;      /* of its fluids */
 	bool is_dirty;      /* it is in the list */
+	/* Of the round that has seen it. */
+	uint32_t round;
+	uint32_t found;   /* of its fluids, those whose rates are being found */
+	uint64_t others;  /* load of the others */
+	uint64_t fresh;   /* load with the rates that were found */
+	uint64_t highest; /* of these rates */
+	uint64_t tight;   /* of these, the lowest that this link holds down; UINT64_MAX: none */
 };
 
 struct due {
@@ -35,14 +44,15 @@ struct list {
 
 struct fluids {
 	const uint64_t *capacities;
-	uint64_t *left_by_acks; /* of these, for the solver */
+	uint64_t *left_by_acks; /* of these */
+	uint64_t *left;         /* of these by fluids whose rates stay: for the solver */
 	struct max_min *solver;
 	struct fluid_link *links;
 	uint32_t link_count;
 	struct due *heap;
 	uint32_t heap_count, heap_room;
 	struct list dirty, turn; /* turn: those that were dirty, while rates are found */
-	struct list reached;     /* from one of them */
+	struct list reached;     /* links of fluids whose rates are being found */
 	struct max_min_flow **found;
 	uint32_t found_count, found_room;
 	uint32_t round;
@@ -59,9 +69,10 @@ struct fluids *fluids_open(const uint64_t *capacities, uint32_t links)
 	fluids->link_count = links;
 	fluids->links = calloc((size_t)links + 1, sizeof(*fluids->links));
 	fluids->left_by_acks = malloc(((size_t)links + 1) * sizeof(*fluids->left_by_acks));
-	if (fluids->left_by_acks) {
+	fluids->left = calloc((size_t)links + 1, sizeof(*fluids->left));
+	if (fluids->left_by_acks && fluids->left) {
 		memcpy(fluids->left_by_acks, capacities, links * sizeof(*capacities));
-		fluids->solver = max_min_open(fluids->left_by_acks, links);
+		fluids->solver = max_min_open(fluids->left, links);
 	}
 	if (fluids->links && fluids->solver)
 		return fluids;
@@ -78,6 +89,7 @@ void fluids_close(struct fluids *fluids)
 	max_min_close(fluids->solver);
 	free(fluids->links);
 	free(fluids->left_by_acks);
+	free(fluids->left);
 	free(fluids->heap);
 	free(fluids->dirty.links);
 	free(fluids->turn.links);
@@ -229,10 +241,11 @@ void fluids_set_acks(struct fluids *fluids, struct fluid *fluid, bool sends_acks
 	count_acks(fluids, fluid, sends_acks ? load_of(fluid->rate, fluid->ack_share) : 0);
 }
 
-static void leave(struct fluids *fluids, const struct fluid *fluid, uint32_t number)
+static void leave(struct fluids *fluids, const struct fluid *fluid, const struct max_min_hop *hop)
 {
-	struct fluid_link *link = &fluids->links[number];
+	struct fluid_link *link = &fluids->links[hop->link];
 	uint32_t i = 0;
+	link->load -= load_of(fluid->rate, hop->weight);
 	while (link->fluids[i] != fluid)
 		i++;
 	assert(i < link->count);
@@ -272,7 +285,7 @@ struct fluid *fluids_take(struct fluids *fluids, vb_time now)
 	struct fluid *fluid = fluids->heap[0].fluid;
 	take_first(fluids);
 	for (uint32_t i = 0; i < fluid->share.hop_count; i++) {
-		leave(fluids, fluid, fluid->share.hops[i].link);
+		leave(fluids, fluid, &fluid->share.hops[i]);
 		mark_dirty(fluids, fluid->share.hops[i].link);
 	}
 	return fluid;
@@ -280,19 +293,26 @@ struct fluid *fluids_take(struct fluids *fluids, vb_time now)
 
 /* ---- Rates ------------------------------------------------------------------------------------------------------- */
 
-static void reach_link(struct fluids *fluids, uint32_t number)
+static bool is_more(uint64_t one, uint64_t other)
 {
-	struct fluid_link *link = &fluids->links[number];
-	if (link->round == fluids->round)
-		return;
-	const uint64_t most = fluids->capacities[number] / 4 * 3;
-	link->round = fluids->round;
-	link->acks_used = link->acks;
-	fluids->left_by_acks[number] = fluids->capacities[number] - (link->acks < most ? link->acks : most);
-	append(fluids, &fluids->reached, number);
+	return one > other + other / EVEN + 1;
 }
 
-static void reach_fluid(struct fluids *fluids, struct fluid *fluid)
+static void reach_hop(struct fluids *fluids, const struct max_min_hop *hop, uint64_t rate)
+{
+	struct fluid_link *link = &fluids->links[hop->link];
+	if (link->round != fluids->round) {
+		link->round = fluids->round;
+		link->found = 0;
+		link->others = link->load;
+		append(fluids, &fluids->reached, hop->link);
+	}
+	link->others -= load_of(rate, hop->weight);
+	link->found++;
+}
+
+/* Its rate is to be found. */
+static void reach(struct fluids *fluids, struct fluid *fluid)
 {
 	if (fluid->round == fluids->round)
 		return;
@@ -303,30 +323,7 @@ static void reach_fluid(struct fluids *fluids, struct fluid *fluid)
 	}
 	fluids->found[fluids->found_count++] = &fluid->share;
 	for (uint32_t i = 0; i < fluid->share.hop_count; i++)
-		reach_link(fluids, fluid->share.hops[i].link);
-}
-
-/* All fluids that share links with those of this link, directly or by others. */
-static void reach_from(struct fluids *fluids, uint32_t number)
-{
-	fluids->found_count = fluids->reached.count = 0;
-	reach_link(fluids, number);
-	for (uint32_t next = 0; next < fluids->reached.count; next++) {
-		const struct fluid_link *link = &fluids->links[fluids->reached.links[next]];
-		for (uint32_t i = 0; i < link->count; i++)
-			reach_fluid(fluids, link->fluids[i]);
-	}
-}
-
-/* As max_min_find finds it. */
-static void find_alone(const struct fluids *fluids, struct max_min_flow *flow)
-{
-	flow->rate = UINT64_MAX;
-	for (uint32_t i = 0; i < flow->hop_count; i++) {
-		const uint64_t its = fluids->left_by_acks[flow->hops[i].link] * MAX_MIN_WHOLE / flow->hops[i].weight;
-		flow->rate = its < flow->rate ? its : flow->rate;
-	}
-	flow->rate += flow->rate == 0;
+		reach_hop(fluids, &fluid->share.hops[i], fluid->rate);
 }
 
 static void apply(struct fluids *fluids, struct fluid *fluid, vb_time now)
@@ -334,24 +331,125 @@ static void apply(struct fluids *fluids, struct fluid *fluid, vb_time now)
 	if (fluid->share.rate == fluid->rate)
 		return; /* its end stays */
 	advance(fluid, now);
+	for (uint32_t i = 0; i < fluid->share.hop_count; i++) {
+		const struct max_min_hop *hop = &fluid->share.hops[i];
+		fluids->links[hop->link].load +=
+			load_of(fluid->share.rate, hop->weight) - load_of(fluid->rate, hop->weight);
+	}
 	fluid->rate = fluid->share.rate;
 	move(fluids, fluid, now + time_of(left_of(fluid), fluid->rate));
 	if (fluid->sends_acks)
 		count_acks(fluids, fluid, load_of(fluid->rate, fluid->ack_share));
 }
 
-static void find_from(struct fluids *fluids, uint32_t number, vb_time now)
+static bool is_alone(const struct fluids *fluids, const struct fluid *fluid)
 {
-	reach_from(fluids, number);
-	if (fluids->found_count == 0)
-		return; /* all have left meanwhile */
-	if (fluids->found_count == 1)
-		find_alone(fluids, fluids->found[0]);
-	else if (fluids->lacks_memory || max_min_find(fluids->solver, fluids->found, fluids->found_count)) {
-		fluids->lacks_memory = true;
-		return;
+	for (uint32_t i = 0; i < fluid->share.hop_count; i++)
+		if (fluids->links[fluid->share.hops[i].link].count > 1)
+			return false;
+	return true;
+}
+
+/* As max_min_find finds it. */
+static void find_alone(const struct fluids *fluids, struct max_min_flow *flow)
+{
+	flow->rate = UINT64_MAX;
+	for (uint32_t i = 0; i < flow->hop_count; i++) {
+		const uint32_t link = flow->hops[i].link;
+		const uint64_t its = fluids->left_by_acks[link] * MAX_MIN_WHOLE / flow->hops[i].weight;
+		flow->tightest = its < flow->rate ? link : flow->tightest;
+		flow->rate = its < flow->rate ? its : flow->rate;
 	}
-	for (uint32_t i = 0; i < fluids->found_count; i++)
+	flow->rate += flow->rate == 0;
+}
+
+/* Of a link that has changed: what begins, what this link holds down, and all where it is full beyond its capacity. */
+static void reach_changed(struct fluids *fluids, uint32_t number, vb_time now)
+{
+	const struct fluid_link *link = &fluids->links[number];
+	const bool is_too_full = is_more(link->load, fluids->left_by_acks[number]);
+	for (uint32_t i = 0; i < link->count; i++) {
+		struct fluid *fluid = link->fluids[i];
+		if (fluid->rate && fluid->share.tightest != number && !is_too_full)
+			continue;
+		if (!is_alone(fluids, fluid)) {
+			reach(fluids, fluid);
+		} else {
+			find_alone(fluids, &fluid->share);
+			apply(fluids, fluid, now);
+		}
+	}
+}
+
+static void solve(struct fluids *fluids)
+{
+	for (uint32_t i = 0; i < fluids->reached.count; i++) {
+		const uint32_t number = fluids->reached.links[i];
+		const struct fluid_link *link = &fluids->links[number];
+		const uint64_t all = fluids->left_by_acks[number];
+		fluids->left[number] = link->others < all ? all - link->others : 1;
+	}
+	if (fluids->lacks_memory || max_min_find(fluids->solver, fluids->found, fluids->found_count))
+		fluids->lacks_memory = true;
+}
+
+static void sum_up(struct fluids *fluids)
+{
+	for (uint32_t i = 0; i < fluids->reached.count; i++) {
+		struct fluid_link *link = &fluids->links[fluids->reached.links[i]];
+		link->fresh = link->others;
+		link->highest = 0;
+		link->tight = UINT64_MAX;
+	}
+	for (uint32_t i = 0; i < fluids->found_count; i++) {
+		const struct max_min_flow *flow = fluids->found[i];
+		for (uint32_t k = 0; k < flow->hop_count; k++) {
+			struct fluid_link *link = &fluids->links[flow->hops[k].link];
+			link->fresh += load_of(flow->rate, flow->hops[k].weight);
+			link->highest = flow->rate > link->highest ? flow->rate : link->highest;
+		}
+		struct fluid_link *tightest = &fluids->links[flow->tightest];
+		tightest->tight = flow->rate < tightest->tight ? flow->rate : tightest->tight;
+	}
+}
+
+/* Whether one whose rate was to stay has more than this link leaves to others, or could have more itself. */
+static bool must_change(const struct fluids *fluids, uint32_t number, const struct fluid *fluid)
+{
+	const struct fluid_link *link = &fluids->links[number];
+	if (link->tight != UINT64_MAX && is_more(fluid->rate, link->tight))
+		return true;
+	return fluid->share.tightest == number &&
+	       (is_more(fluids->left_by_acks[number], link->fresh + 4ull * link->count) ||
+		       is_more(link->highest, fluid->rate));
+}
+
+/* False: no others must change. */
+static bool reach_others(struct fluids *fluids, bool is_last)
+{
+	const uint32_t before = fluids->found_count;
+	for (uint32_t i = 0; i < fluids->reached.count; i++) {
+		const uint32_t number = fluids->reached.links[i];
+		const struct fluid_link *link = &fluids->links[number];
+		for (uint32_t k = 0; k < link->count && link->found < link->count; k++) {
+			struct fluid *fluid = link->fluids[k];
+			if (fluid->round != fluids->round && (is_last || must_change(fluids, number, fluid)))
+				reach(fluids, fluid);
+		}
+	}
+	return fluids->found_count > before;
+}
+
+/* Few rates change in most cases: others stay as long as each fluid has a link that is full, where none has more. */
+static void find_reached(struct fluids *fluids, vb_time now)
+{
+	bool is_more_to_do = fluids->found_count > 0;
+	for (unsigned tries = 0; is_more_to_do && !fluids->lacks_memory; tries++) {
+		solve(fluids);
+		sum_up(fluids);
+		is_more_to_do = tries < MOST_TRIES && reach_others(fluids, tries + 1 == MOST_TRIES);
+	}
+	for (uint32_t i = 0; i < fluids->found_count && !fluids->lacks_memory; i++)
 		apply(fluids, (struct fluid *)fluids->found[i], now);
 }
 
@@ -360,19 +458,25 @@ static void take_turn(struct fluids *fluids)
 	const struct list before = fluids->turn;
 	fluids->turn = fluids->dirty;
 	fluids->dirty = before;
-	fluids->dirty.count = 0;
+	fluids->dirty.count = fluids->reached.count = fluids->found_count = 0;
 	fluids->round++;
-	for (uint32_t i = 0; i < fluids->turn.count; i++)
-		fluids->links[fluids->turn.links[i]].is_dirty = false;
+	for (uint32_t i = 0; i < fluids->turn.count; i++) {
+		const uint32_t number = fluids->turn.links[i];
+		struct fluid_link *link = &fluids->links[number];
+		const uint64_t most = fluids->capacities[number] / 4 * 3;
+		link->is_dirty = false;
+		link->acks_used = link->acks;
+		fluids->left_by_acks[number] = fluids->capacities[number] - (link->acks < most ? link->acks : most);
+	}
 }
 
 void fluids_find_rates(struct fluids *fluids, vb_time now)
 {
 	for (unsigned round = 0; round < MOST_ROUNDS && fluids->dirty.count; round++) {
 		take_turn(fluids);
-		for (uint32_t i = 0; i < fluids->turn.count && !fluids->lacks_memory; i++)
-			if (fluids->links[fluids->turn.links[i]].round != fluids->round)
-				find_from(fluids, fluids->turn.links[i], now);
+		for (uint32_t i = 0; i < fluids->turn.count; i++)
+			reach_changed(fluids, fluids->turn.links[i], now);
+		find_reached(fluids, now);
 	}
 	take_turn(fluids);
 }

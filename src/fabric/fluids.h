@@ -1,12 +1,14 @@
 /* Messages as fluids: each flows over its links, and all that flow share the links max-min fairly (net/max_min.h). The
  * acks of a message that flows go back over other links, of which they take a part before the fluids share the rest.
  *
- * When something begins, has left or sends acks anew, only those rates are found again that this can change: of the
- * fluids that share links with it, directly or by others. One that shares no link with any other costs O(links).
+ * When something begins, has left or sends acks anew, only those rates are found again that this changes: others stay
+ * as long as each fluid has a link that is full, where none has more. One that shares no link with any other costs
+ * O(links).
  *
  * Rates are whole bytes per second, rounded down, and what is left of a message is counted in byte-picoseconds per
  * second, so that every machine computes the same.
- * Holds: once rates are found, each fluid has one, and they are those that max_min_find has for all fluids at once. */
+ * Holds: once rates are found, each fluid has one, and they are those that max_min_find has for all fluids at once, but
+ * for a thousandth that is as good as equal. */
 #ifndef FABRIC_FLUIDS_H
 #define FABRIC_FLUIDS_H
 

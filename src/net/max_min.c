@@ -190,9 +190,10 @@ static uint64_t load_of(uint64_t rate, uint32_t weight)
 	return (uint64_t)((unsigned __int128)rate * weight / MAX_MIN_WHOLE);
 }
 
-static void give(struct max_min *solver, struct max_min_flow *flow, uint64_t rate)
+static void give(struct max_min *solver, struct max_min_flow *flow, struct tight tightest)
 {
-	flow->rate = rate;
+	const uint64_t rate = flow->rate = tightest.share;
+	flow->tightest = tightest.link;
 	for (uint32_t k = 0; k < flow->hop_count; k++) {
 		struct link_share *link = &solver->links[flow->hops[k].link];
 		const uint64_t load = load_of(rate, flow->hops[k].weight);
@@ -212,7 +213,7 @@ int max_min_find(struct max_min *solver, struct max_min_flow *const *flows, uint
 		for (uint32_t i = 0; i < link->count; i++) {
 			struct max_min_flow *flow = flows[solver->at_links[link->first + i]];
 			if (flow->rate == 0)
-				give(solver, flow, tightest.share);
+				give(solver, flow, tightest);
 		}
 	}
 	return 0;

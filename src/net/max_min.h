@@ -23,7 +23,9 @@ struct max_min_hop {
 struct max_min_flow {
 	const struct max_min_hop *hops;
 	uint32_t hop_count; /* not 0; no link twice */
-	uint64_t rate;      /* of max_min_find: in the unit of capacities, and never 0, or the flow would have no end */
+	/* Of max_min_find. */
+	uint64_t rate;     /* in the unit of capacities, and never 0, or the flow would have no end */
+	uint32_t tightest; /* link, where no other flow has more */
 };
 
 struct max_min;

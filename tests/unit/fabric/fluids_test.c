@@ -1,5 +1,5 @@
-/* Fluids that begin and leave by chance have at any time the rates that max_min_find has for all of them at once, and
- * leave when what they have to send is gone. Acks take their part first. */
+/* Fluids that begin and leave by chance have at any time the rates that max_min_find has for all of them at once, all
+ * but, and leave when what they have to send is gone. Acks take their part first. */
 #include <stdlib.h>
 #include "fabric/fluids.h"
 #include "net/chance.h"
@@ -116,6 +116,12 @@ static void begin(struct crowd *crowd, uint32_t i)
 	fluids_add(fluids, its, bytes, crowd->now);
 }
 
+/* Within what fluids.h allows, twice. */
+static bool is_near(uint64_t rate, uint64_t of_all)
+{
+	return rate <= of_all + of_all / 512 + 4 && of_all <= rate + rate / 512 + 4;
+}
+
 static void expect_rates(struct crowd *crowd)
 {
 	struct max_min_flow all[MOST], *pointers[MOST];
@@ -129,7 +135,7 @@ static void expect_rates(struct crowd *crowd)
 	assert_int_equal(max_min_find(crowd->solver, pointers, count), 0);
 	for (uint32_t i = 0; i < MOST; i++)
 		if (crowd->left[i] >= 0)
-			assert_int_equal(crowd->fluids[i].share.rate, all[i].rate);
+			assert_true(is_near(crowd->fluids[i].share.rate, all[i].rate));
 }
 
 static void go_to(struct crowd *crowd, vb_time now)
