@@ -302,17 +302,14 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 		return why_not(why, why_size, "flow %u: no path leads from endpoint %u to endpoint %u", i, flow->src,
 			flow->dst);
 	}
-	for (uint32_t i = 0; i < fabric->config->job_count; i++)
-		for (uint32_t rank = 1; rank < fabric->config->jobs[i]->ranks; rank++) {
-			const struct hosts *hosts = &fabric->config->hosts;
-			const uint32_t from = hosts_sends_by(hosts, 0, rank, 0),
-				       to = hosts_receives_by(hosts, 0, rank, 0);
-			if (from == to || (routes_lead(fabric->routes, fabric->network, from, to) &&
-						  routes_lead(fabric->routes, fabric->network, to, from)))
-				continue;
-			routes_free(fabric->routes);
-			return why_not(why, why_size, "job %u: no path leads between endpoints %u and %u", i, from, to);
-		}
+	for (uint32_t i = 0; i < fabric->config->job_count; i++) {
+		uint32_t from, to;
+		if (hosts_are_joined(&fabric->config->hosts, fabric->network, fabric->routes,
+			    fabric->config->jobs[i]->ranks, &from, &to))
+			continue;
+		routes_free(fabric->routes);
+		return why_not(why, why_size, "job %u: no path leads between endpoints %u and %u", i, from, to);
+	}
 	return 0;
 }
 

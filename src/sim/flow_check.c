@@ -136,7 +136,10 @@ static vb_time end_of(const struct simulation *simulation, const struct fabric_r
 static void find_phases(const struct simulation *simulation, const struct fabric_result *flows,
 	const struct fabric_result *packets, struct flow_check *check)
 {
-	for (uint32_t i = 0; !simulation->has_graph && i < simulation->scenario->workload_count; i++) {
+	/* Of a list it is not known whose its flows are. */
+	const bool has_phases = !simulation->has_graph && simulation->flows.count == 0;
+
+	for (uint32_t i = 0; has_phases && i < simulation->scenario->workload_count; i++) {
 		const double there = (double)end_of(simulation, packets, i);
 		if (there <= 0)
 			continue;
@@ -158,6 +161,10 @@ static void compare(const struct simulation *simulation, const struct fabric_res
 	check->resent = packets->resent_packets;
 	if (packets->end == FABRIC_STOPPED || flows->end == FABRIC_STOPPED)
 		snprintf(check->why_not, sizeof(check->why_not), "it was interrupted");
+	else if (packets->end == FABRIC_LIMIT)
+		snprintf(check->why_not, sizeof(check->why_not), "by packets it reaches run.limit");
+	else if (packets->end == FABRIC_MEMORY)
+		snprintf(check->why_not, sizeof(check->why_not), "by packets it has not enough memory");
 	else if (packets->end != FABRIC_DONE || packets->flows_failed || packets->last_flow <= 0)
 		snprintf(check->why_not, sizeof(check->why_not), "by packets it does not come to its end");
 	if (*check->why_not)

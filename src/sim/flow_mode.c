@@ -58,7 +58,8 @@ const char *flow_mode_label(const struct simulation *simulation, unsigned number
 					 "less, and far longer where its parameters do not fit" },
 		{ shares_classes(simulation), "traffic classes share links as one: no class goes before another" },
 		{ scenario->first_window || scenario->largest_window, "windows hold no flow back" },
-		{ routing != ROUTING_ECMP, "spread evenly over all shortest ways" },
+		{ routing != ROUTING_ECMP, "spread evenly over all shortest ways, as if NICs put packets in order: "
+					   "go-back-N takes many times as long" },
 	};
 
 	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)

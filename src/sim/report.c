@@ -356,7 +356,8 @@ static void put_check(FILE *out, const struct flow_check *check)
 	char hops[32];
 
 	if (!check->is_made) {
-		fprintf(out, "error   not known: %s\n", check->why_not);
+		fprintf(out, "error   not known: %s\n",
+			*check->why_not ? check->why_not : "the run did not come to its end");
 		return;
 	}
 	fprintf(out, "error   %+.2f%% of the time", 100 * check->error);

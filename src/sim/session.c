@@ -164,6 +164,13 @@ static int check_options(struct session *session, const struct sim_options *opti
 		fprintf(stderr, "verbena sim: --exact-check takes a part of the bytes, as 10%%\n");
 		return SIM_EXIT_USAGE;
 	}
+	if (options->exact_check && (options->skips_check || options->is_comparison || options->collective.kind ||
+					    session->scenario->mode == MODE_PACKETS)) {
+		fprintf(stderr,
+			"verbena sim: --exact-check is of runs by flows and by formula, one at a time, and their "
+			"checks\n");
+		return SIM_EXIT_USAGE;
+	}
 	if (session->scenario->mode != MODE_FLOWS || !wrong)
 		return SIM_EXIT_OK;
 	fprintf(stderr, "verbena sim: %s is of packets, and in run.mode flows there are none: run.mode: packets\n",
@@ -259,6 +266,8 @@ int session_status(const struct session *session)
 	const struct fabric_result *result = &simulation->result;
 
 	if (report_end(simulation) != FABRIC_DONE || simulation->alone_end != FABRIC_DONE)
+		return SIM_EXIT_NO_END;
+	if (simulation->is_checked && !simulation->check.is_made && progress_is_interrupted())
 		return SIM_EXIT_NO_END;
 	if (result->lossless_drops)
 		return SIM_EXIT_LOSSLESS_DROPS;

@@ -261,8 +261,19 @@ static int find_loads(const struct simulation *simulation, struct step *steps, u
 	return step_loads_make(simulation, plans, count, loads);
 }
 
+static int check_times(const struct step *steps, uint32_t count, char *why, size_t size)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (steps[i].times.step >= STEP_MOST_TIME)
+			return why_not(why, (unsigned)size,
+				"workload.%" PRIu32 ": the step takes longer than 46 days: lower the delays of the "
+				"network and of hosts.scale-up-delay, or the batch",
+				steps[i].workload);
+	return 0;
+}
+
 int steps_run(const struct simulation *simulation, struct step *steps, uint32_t count, struct step_loads *loads,
-	bool tries_alone)
+	bool tries_alone, char *why, size_t size)
 {
 	int rc = 0;
 
@@ -272,6 +283,8 @@ int steps_run(const struct simulation *simulation, struct step *steps, uint32_t 
 		rc = find_loads(simulation, steps, count, loads);
 	if (!rc)
 		rc = run_at_once(steps, count);
+	if (!rc)
+		rc = check_times(steps, count, why, size);
 	for (uint32_t i = 0; !rc && i < count; i++) {
 		steps[i].is_upper_bound = speeds_are_spread(&steps[i].plan);
 		rc = find_bound(&steps[i]);

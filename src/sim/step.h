@@ -28,9 +28,10 @@ void step_close(struct step *step);
 /* -EINVAL and why: it does not fit into a GPU, and the scenario wants that checked. */
 int step_check_memory(const struct simulation *simulation, const struct step *step, char *why, size_t size);
 /* All steps of a scenario that are open, in a simulation that is prepared: by formula each by itself, by flows all at
- * once. Fills in the loads, which the steps borrow; free them, and close the steps, in every case. -ENOMEM. */
+ * once. Fills in the loads, which the steps borrow; free them, and close the steps, in every case. -EINVAL
+ * and why, -ENOMEM. */
 int steps_run(const struct simulation *simulation, struct step *steps, uint32_t count, struct step_loads *loads,
-	bool tries_alone);
+	bool tries_alone, char *why, size_t size);
 /* What that would take. -ENOMEM. */
 struct step_cost {
 	double operations, cpu_s, bytes;

@@ -73,6 +73,10 @@ static int run_packets(const struct step *step, const struct run *run, struct st
 	check->resent = result.resent_packets;
 	if (result.end == FABRIC_STOPPED)
 		snprintf(check->why_not, sizeof(check->why_not), "it was interrupted");
+	else if (result.end == FABRIC_LIMIT)
+		snprintf(check->why_not, sizeof(check->why_not), "by packets the piece reaches run.limit");
+	else if (result.end == FABRIC_MEMORY)
+		snprintf(check->why_not, sizeof(check->why_not), "by packets the piece has not enough memory");
 	else if (result.end != FABRIC_DONE || result.flows_failed)
 		snprintf(check->why_not, sizeof(check->why_not), "by packets the piece does not come to its end");
 	else

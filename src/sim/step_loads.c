@@ -13,6 +13,7 @@
 #include "net/rank_groups.h"
 #include "net/route.h"
 #include "net/unloaded.h"
+#include "sim/ideal.h"
 
 /* A class loads a link, or a port of a scale-up domain: these are numbered behind the links, one out and one in for
  * each GPU. */
@@ -54,16 +55,24 @@ static uint32_t link_count(const struct building *building)
 	return building->simulation->network.link_count + 2 * simulation_ranks(building->simulation);
 }
 
+/* Of a link's bytes, those of acks for each byte of data: what is sent comes back as acks, and rings send both ways. */
+static double ack_share(const struct fabric_config *config)
+{
+	const struct framing framing = { config->mtu, config->data_overhead, config->ack_overhead };
+	const double packet = (double)framing_wire_bytes(&framing, (uint64_t)config->mtu * 1024) / 1024;
+	const double every = config->ack_every ? config->ack_every : 1;
+
+	return (double)framing_ack_bytes(&framing) / every / packet;
+}
+
 /* Payload bytes a second. */
 static uint64_t capacity_of(const struct building *building, uint32_t link)
 {
 	const struct simulation *simulation = building->simulation;
-	const struct scenario *scenario = simulation->scenario;
-	const double overhead = scenario->data_overhead ? scenario->data_overhead : FRAMING_ROCE_OVERHEAD;
+
 	if (link >= simulation->network.link_count)
 		return simulation->hosts.scale_up / 8;
-	return (uint64_t)((double)network_rate(&simulation->network, link) / 8 * scenario->mtu /
-			  (scenario->mtu + overhead));
+	return (uint64_t)(ideal_payload_rate(simulation, link) / (1 + ack_share(&simulation->config)));
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
@@ -406,7 +415,8 @@ static int make_limits(struct building *building)
 	struct limit *limits = malloc(((size_t)building->entry_count + 1) * sizeof(*limits));
 	uint32_t *rooms = calloc((size_t)building->loads->class_count + 1, sizeof(*rooms));
 	int error = limits && rooms ? 0 : -ENOMEM;
-	qsort(building->entries, building->entry_count, sizeof(*building->entries), by_link);
+	if (building->entry_count)
+		qsort(building->entries, building->entry_count, sizeof(*building->entries), by_link);
 	if (!error)
 		error = find_limits(building, limits, rooms);
 	free(limits);

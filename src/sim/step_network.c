@@ -2,8 +2,10 @@
 #include "sim/step_network.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include "net/rank_groups.h"
+#include "net/why.h"
 #include "sim/ideal.h"
 #include "sim/simulation.h"
 
@@ -214,4 +216,22 @@ int step_network_find(const struct simulation *simulation, const struct step_pla
 	free(looking.ranks);
 	free(looking.order);
 	return rc;
+}
+
+int step_network_check(const struct simulation *simulation, char *why, size_t size)
+{
+	struct routes *routes = routes_make(&simulation->network);
+	uint32_t from, to;
+
+	if (!routes)
+		return -ENOMEM;
+	const bool are_joined = hosts_are_joined(
+		&simulation->hosts, &simulation->network, routes, simulation_ranks(simulation), &from, &to);
+	routes_free(routes);
+	if (are_joined)
+		return 0;
+	return why_not(why, (unsigned)size,
+		"network.topology: no path leads between endpoints %" PRIu32 " and %" PRIu32
+		", which ranks send by: hosts.keeps-rails: yes, or another topology",
+		from, to);
 }

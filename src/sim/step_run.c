@@ -7,6 +7,7 @@
 #include <string.h>
 #include "os/json.h"
 #include "sim/report.h"
+#include "sim/step_network.h"
 #include "sim/step_report.h"
 #include "sim/value.h"
 
@@ -26,7 +27,10 @@ static const char *mode_name(const struct session *session)
 static int open_one(const struct session *session, uint32_t workload, struct step *step, char *why, size_t size)
 {
 	int rc = step_open(&session->simulation, workload, step, why, size);
-	return rc ? rc : step_check_memory(&session->simulation, step, why, size);
+
+	if (!rc)
+		rc = step_check_memory(&session->simulation, step, why, size);
+	return rc ? rc : step_network_check(&session->simulation, why, size);
 }
 
 static int run_all_fast(
@@ -40,7 +44,8 @@ static int run_all_fast(
 		runs->count++;
 	}
 	if (!rc)
-		rc = steps_run(&session->simulation, runs->steps, runs->count, &runs->loads, !options->skips_alone);
+		rc = steps_run(&session->simulation, runs->steps, runs->count, &runs->loads, !options->skips_alone, why,
+			sizeof(why));
 	return rc ? session_refuse(session, file, rc, why) : SIM_EXIT_OK;
 }
 
@@ -195,10 +200,8 @@ static int add_cost(const struct session *session, uint32_t workload, struct ste
 {
 	struct step_cost cost;
 	struct step step;
-	int rc = step_open(&session->simulation, workload, &step, why, size);
+	int rc = open_one(session, workload, &step, why, size);
 
-	if (!rc)
-		rc = step_check_memory(&session->simulation, &step, why, size);
 	if (!rc)
 		rc = step_cost_by_formula(&session->simulation, &step, &cost);
 	if (rc)
@@ -293,6 +296,8 @@ static int run_and_tell(struct session *session, const struct sim_options *optio
 		status = open_checks(session, options, &runs);
 	if (!status)
 		status = options->is_json ? put_json(session, options, &runs) : put_text(session, options, &runs);
+	if (!status && progress_is_interrupted())
+		status = SIM_EXIT_NO_END;
 	step_runs_close(&runs);
 	return status;
 }

@@ -48,7 +48,8 @@ static bool is_new(struct looking *looking, enum kind kind, uint32_t class)
 
 static bool is_sent(const struct looking *looking, uint32_t class)
 {
-	return looking->classes >> class & 1;
+	const bool is_of_steps = looking->simulation->step_count > 0; /* whose messages are of class 0 */
+	return looking->classes >> class & 1 || (is_of_steps && class == 0);
 }
 
 /* ---- A queue's thresholds ---------------------------------------------------------------------------------------- */
@@ -394,10 +395,13 @@ static void look_at_idle_keys(struct looking *looking)
 
 static void look_at_steps(struct looking *looking)
 {
+	const struct scenario *scenario = looking->simulation->scenario;
 	const char *path, *why;
 
 	for (size_t place = 0; (path = step_keys_idle(looking->simulation, &place, &why));)
 		warn(looking, "%s: %s: no effect", path, why);
+	if (looking->simulation->step_count && scenario->mode != MODE_PACKETS && scenario->limit)
+		warn(looking, "run.limit: without packets a step has no limit, only its check by packets has");
 }
 
 /* A congestion control uses marks, or the scenario configures them. */

@@ -11,6 +11,15 @@
 
 #define STEP_NONE UINT32_MAX
 
+/* 46 days: a step that comes to it takes longer, and its times are not known. */
+#define STEP_MOST_TIME ((vb_time)4000000000000000000)
+
+/* So many picoseconds after that, and no later than STEP_MOST_TIME. */
+static inline vb_time step_later(vb_time at, double picoseconds)
+{
+	return picoseconds < (double)(STEP_MOST_TIME - at) ? at + (vb_time)(picoseconds + 0.5) : STEP_MOST_TIME;
+}
+
 enum step_kind { STEP_COMPUTE, STEP_COLLECTIVE, STEP_SEND, STEP_RECEIVE };
 
 enum step_stream {

@@ -80,7 +80,7 @@ static void move_on(struct transfer *transfer, uint64_t was, vb_time now)
 	if (transfer->left < 0)
 		transfer->left = 0;
 	transfer->at = now;
-	transfer->ends = now + (vb_time)(transfer->left / (double)transfer->flow.rate * (double)VB_S + 0.5);
+	transfer->ends = step_later(now, transfer->left / (double)transfer->flow.rate * (double)VB_S);
 }
 
 static int settle(struct shares *shares, uint32_t component, vb_time now)

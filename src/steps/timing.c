@@ -144,6 +144,28 @@ static bool has_ended(const struct stage *stage, uint32_t number)
 	return number == STEP_NONE || stage->end[number] >= 0;
 }
 
+/* By flows: of what the slot runs. NULL: by formula. */
+static const struct step_load *load_of(const struct going *going, uint32_t slot)
+{
+	if (!going->shares)
+		return NULL;
+	const struct stage *stage = stage_at(going, slot);
+	const struct part *part = stage->part;
+	const uint32_t class = step_class_of(part->plan, stage->number, running_at(going, slot));
+	return &going->loads->classes[part->network->first_class + class];
+}
+
+/* By flows a class may be slower by itself than the slowest link of the closed form: a ring whose hosts' own ports hold
+ * it up. The time of these is in the closed form's tail. */
+static double tail_of(const struct going *going, uint32_t slot, const struct sending *sending)
+{
+	const struct step_load *load = load_of(going, slot);
+	if (!load || load->hop_count == 0)
+		return sending->tail;
+	const double tail = sending->takes + sending->tail - sending->bytes / (double)load->alone * (double)VB_S;
+	return tail > 0 ? tail : 0;
+}
+
 /* A collective ends later than its bytes have left; a message's sender is free then, and its receiver has it later. */
 static void have_sent(struct going *going, uint32_t slot, vb_time at)
 {
@@ -152,7 +174,7 @@ static void have_sent(struct going *going, uint32_t slot, vb_time at)
 	struct stage *stage = stage_at(going, slot);
 	const struct sending sending =
 		is_message ? message_sending(stage, operation) : collective_sending(stage->part, operation);
-	const vb_time there = at + (vb_time)(sending.tail + 0.5);
+	const vb_time there = step_later(at, tail_of(going, slot, &sending));
 	end_at(going, slot, is_message ? at : there);
 	if (!is_message)
 		return;
@@ -165,15 +187,10 @@ static void have_sent(struct going *going, uint32_t slot, vb_time at)
 /* By flows; false: it shares nothing. */
 static bool share(struct going *going, uint32_t slot, double bytes)
 {
-	if (!going->shares)
+	const struct step_load *load = load_of(going, slot);
+	if (!load || load->hop_count == 0)
 		return false;
-	const struct stage *stage = stage_at(going, slot);
-	const struct part *part = stage->part;
-	const uint32_t class =
-		part->network->first_class + step_class_of(part->plan, stage->number, running_at(going, slot));
-	if (going->loads->classes[class].hop_count == 0)
-		return false;
-	shares_begin(going->shares, slot, class, bytes, going->now);
+	shares_begin(going->shares, slot, (uint32_t)(load - going->loads->classes), bytes, going->now);
 	return true;
 }
 
@@ -181,14 +198,14 @@ static void begin_message(struct going *going, uint32_t slot)
 {
 	const struct sending sending = message_sending(stage_at(going, slot), running_at(going, slot));
 	if (!share(going, slot, sending.bytes))
-		have_sent(going, slot, going->now + (vb_time)(sending.takes + 0.5));
+		have_sent(going, slot, step_later(going->now, sending.takes));
 }
 
 static void begin_collective(struct going *going, uint32_t slot)
 {
 	const struct sending sending = collective_sending(stage_at(going, slot)->part, running_at(going, slot));
 	if (!share(going, slot, sending.bytes))
-		end_at(going, slot, going->now + (vb_time)(sending.takes + sending.tail + 0.5));
+		end_at(going, slot, step_later(going->now, sending.takes + sending.tail));
 }
 
 static void await_message(struct going *going, uint32_t slot)
@@ -227,7 +244,7 @@ static void begin_one(struct going *going, struct stage *stage, unsigned stream,
 	stage->begin[number] = going->now;
 	switch ((enum step_kind)operation->kind) {
 	case STEP_COMPUTE:
-		end_at(going, slot, going->now + speeds_slowed(operation->time, stage->slowness));
+		end_at(going, slot, step_later(going->now, (double)speeds_slowed(operation->time, stage->slowness)));
 		break;
 	case STEP_SEND:
 		stage->part->messages[operation->tag].left = going->now;
@@ -306,7 +323,9 @@ static void end_what_is_due(struct going *going)
 		shares_end(going->shares, slot);
 		have_sent(going, slot, going->now);
 	}
-	while ((timer = vb_timers_expire(&going->timers, going->now))) {
+	/* Timers take what is days ahead for due. */
+	while (vb_timers_next(&going->timers).is_set && vb_timers_next(&going->timers).at <= going->now &&
+		(timer = vb_timers_expire(&going->timers, going->now))) {
 		struct due *due = (struct due *)timer;
 		end_one(going, &going->stages[due->stage], due->stream);
 	}
