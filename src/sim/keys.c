@@ -104,7 +104,9 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define TOPOLOGIES        "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
 #define COLLECTIVES       "allreduce|all-gather|reduce-scatter|alltoall|broadcast|reduce"
 #define TRANSFERS         "incast|permutation|all-to-all|poisson|" COLLECTIVES
-#define WORKLOADS         TRANSFERS "|barrier"
+#define SERVICES          "rl"
+#define WORKLOADS         TRANSFERS "|barrier|" SERVICES
+#define SERVICE(member)   EACH(service.member, workloads)
 #define STEP(member)      EACH(step.member, workloads)
 #define PLAN(member)      EACH(step.plan.member, workloads)
 #define OF_A_STEP         .of = "workload.*.kind=step"
@@ -359,15 +361,15 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "who sends to whom, or a step of training; or give file" },
 	{ "workload.*.file", VALUE_TEXT, EACH(file, workloads), .is_path = true,
 	  .help = "a list of flows: HPCC's (CSV or original text) or htsim's .cm" },
-	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(WORKLOADS),
+	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(TRANSFERS "|barrier"),
 	  .help = "how many endpoints take part, the first ones; 0: all" },
-	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS),
-	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather" },
+	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS "|rl"),
+	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather; rl: of all weights, unless model says it" },
 	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
 	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|nvls|hierarchical|pat|pairwise|chain|dissemination|nccl", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective; nccl: what NCCL's tuning tables take by size, ranks and hosts; left out: the kind's first, as --collectives lists them" },
-	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier"),
-	  .help = "of a collective: the first rank that takes part, of as many as endpoints says" },
+	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier|" SERVICES),
+	  .help = "of a collective: the first rank that takes part, of as many as endpoints says; rl: the first trainer" },
 	{ "workload.*.group", VALUE_TEXT, WORKLOAD(group), IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: a dimension of ranks.dimensions, or several as dp-cp: all of its groups run it at once" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
@@ -392,10 +394,10 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.class", VALUE_COUNT, WORKLOAD(traffic_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  IN(WORKLOADS), .help = "traffic class of the data" },
 
-	{ "workload.*.model", VALUE_TEXT, STEP(model), OF_A_STEP,
-	  .help = "step: one that --models lists; the keys of its shape change it, or make another" },
-	{ "workload.*.tp", VALUE_COUNT, PLAN(tp), RANKS, .preset = "1", OF_A_STEP,
-	  .help = "step: tensor parallel ranks, each with a part of every matrix" },
+	{ "workload.*.model", VALUE_TEXT, STEP(model), IN("step|" SERVICES),
+	  .help = "one that --models lists; of a step the keys of its shape change it, or make another" },
+	{ "workload.*.tp", VALUE_COUNT, PLAN(tp), RANKS, .preset = "1", IN("step|rl"),
+	  .help = "tensor parallel ranks, each with a part of every matrix; rl: of a replica" },
 	{ "workload.*.cp", VALUE_COUNT, PLAN(cp), RANKS, .preset = "1", OF_A_STEP,
 	  .help = "step: context parallel ranks, each with a part of every sequence" },
 	{ "workload.*.pp", VALUE_COUNT, PLAN(pp), RANKS, .preset = "1", OF_A_STEP,
@@ -464,6 +466,16 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: likewise, experts of a layer" },
 	{ "workload.*.top-k", VALUE_COUNT, STEP(top_k), BOUNDS(0, 65536), .preset = "0", OF_A_STEP,
 	  .help = "step: likewise, experts that a token meets" },
+	{ "workload.*.trainers", VALUE_COUNT, SERVICE(trainers), RANKS, .preset = "1", IN("rl"),
+	  .help = "rl: ranks that have the weights, each a part" },
+	{ "workload.*.replicas", VALUE_COUNT, SERVICE(replicas), RANKS, .preset = "1", IN("rl"),
+	  .help = "rl: replicas that get all of the weights, on the ranks behind the trainers" },
+	{ "workload.*.piece", VALUE_BYTES, SERVICE(piece), BOUNDS(1, 4e9), .preset = "4MiB", IN("rl"),
+	  .help = "rl: what a rank passes on as soon as it has it" },
+	{ "workload.*.shape", VALUE_WORD, SERVICE(shape), .words = "chain|tree", .preset = "chain", IN("rl"),
+	  .help = "rl: how weights go on from the first replica" },
+	{ "workload.*.rollout", VALUE_BYTES, SERVICE(rollout), ANY_BYTES, .preset = "0", IN("rl"),
+	  .help = "rl: what a replica sends back to trainers when it has its weights" },
 	{ "job.streams", VALUE_WORD, FIELD(job_streams), .words = "rank|group", .preset = "rank",
 	  .help = "of a Chakra trace: collectives run one at a time of each rank, or of each of its groups, as with "
 	  "NCCL's communicators" },

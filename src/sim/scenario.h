@@ -36,10 +36,18 @@ struct scenario_step {
 	enum { MEMORY_CHECKED, MEMORY_UNCHECKED } memory;
 };
 
+/* A workload of services.h, as the scenario gives it; what it shares with others is theirs. */
+struct scenario_service {
+	uint32_t trainers, replicas;
+	uint64_t piece, rollout; /* bytes */
+	enum { SERVICE_CHAIN, SERVICE_TREE } shape;
+};
+
 struct scenario_workload {
 	char file[PATH_MAX]; /* takes the place of a kind */
 	struct workload workload;
 	struct scenario_step step; /* of the kind "step" */
+	struct scenario_service service;
 };
 
 struct scenario {
