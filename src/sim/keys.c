@@ -104,7 +104,7 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define TOPOLOGIES        "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
 #define COLLECTIVES       "allreduce|all-gather|reduce-scatter|alltoall|broadcast|reduce"
 #define TRANSFERS         "incast|permutation|all-to-all|poisson|" COLLECTIVES
-#define SERVICES          "rl"
+#define SERVICES          "rl|checkpoint|input"
 #define WORKLOADS         TRANSFERS "|barrier|" SERVICES
 #define SERVICE(member)   EACH(service.member, workloads)
 #define STEP(member)      EACH(step.member, workloads)
@@ -361,15 +361,15 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "who sends to whom, or a step of training; or give file" },
 	{ "workload.*.file", VALUE_TEXT, EACH(file, workloads), .is_path = true,
 	  .help = "a list of flows: HPCC's (CSV or original text) or htsim's .cm" },
-	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(TRANSFERS "|barrier"),
-	  .help = "how many endpoints take part, the first ones; 0: all" },
-	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS "|rl"),
-	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather; rl: of all weights, unless model says it" },
+	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(TRANSFERS "|barrier|checkpoint|input"),
+	  .help = "how many endpoints take part, the first ones; 0: all; checkpoint, input: ranks, on hosts without storage" },
+	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS "|rl|checkpoint"),
+	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather; rl, checkpoint: of all ranks, unless model says it" },
 	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
 	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|nvls|hierarchical|pat|pairwise|chain|dissemination|nccl", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective; nccl: what NCCL's tuning tables take by size, ranks and hosts; left out: the kind's first, as --collectives lists them" },
 	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier|" SERVICES),
-	  .help = "of a collective: the first rank that takes part, of as many as endpoints says; rl: the first trainer" },
+	  .help = "of a collective: the first rank that takes part, of as many as endpoints says; of others the first rank" },
 	{ "workload.*.group", VALUE_TEXT, WORKLOAD(group), IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: a dimension of ranks.dimensions, or several as dp-cp: all of its groups run it at once" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
@@ -394,7 +394,7 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.class", VALUE_COUNT, WORKLOAD(traffic_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  IN(WORKLOADS), .help = "traffic class of the data" },
 
-	{ "workload.*.model", VALUE_TEXT, STEP(model), IN("step|" SERVICES),
+	{ "workload.*.model", VALUE_TEXT, STEP(model), IN("step|rl|checkpoint"),
 	  .help = "one that --models lists; of a step the keys of its shape change it, or make another" },
 	{ "workload.*.tp", VALUE_COUNT, PLAN(tp), RANKS, .preset = "1", IN("step|rl"),
 	  .help = "tensor parallel ranks, each with a part of every matrix; rl: of a replica" },
@@ -446,8 +446,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: the part of a GPU's peak that its kernels reach while they run" },
 	{ "workload.*.memory", VALUE_WORD, STEP(memory), .words = "checked|unchecked", .preset = "checked", OF_A_STEP,
 	  .help = "step: a plan that does not fit into the GPU's memory is refused, or only told" },
-	{ "workload.*.steps", VALUE_COUNT, STEP(steps), BOUNDS(0, 1e9), .preset = "0", OF_A_STEP,
-	  .help = "step: how many a training has, to tell its time; 0: that is not told" },
+	{ "workload.*.steps", VALUE_COUNT, STEP(steps), BOUNDS(0, 1e9), .preset = "0", IN("step|input"),
+	  .help = "step: how many a training has, to tell its time; 0: that is not told; input: how many there are" },
 	{ "workload.*.layers", VALUE_COUNT, STEP(layers), BOUNDS(0, 10000), .preset = "0", OF_A_STEP,
 	  .help = "step: of the model's shape; 0: the named model's" },
 	{ "workload.*.hidden", VALUE_COUNT, STEP(hidden), BOUNDS(0, 1e6), .preset = "0", OF_A_STEP,
@@ -476,6 +476,18 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "rl: how weights go on from the first replica" },
 	{ "workload.*.rollout", VALUE_BYTES, SERVICE(rollout), ANY_BYTES, .preset = "0", IN("rl"),
 	  .help = "rl: what a replica sends back to trainers when it has its weights" },
+	{ "workload.*.storage", VALUE_TEXT, SERVICE(storage), IN("checkpoint|input"),
+	  .help = "checkpoint, input: the endpoints of storage nodes, FIRST-LAST, which are no ranks of it" },
+	{ "workload.*.message", VALUE_BYTES, SERVICE(message), BOUNDS(1, 4e9), .preset = "16MiB", IN("checkpoint"),
+	  .help = "checkpoint: a rank's part goes in such ones, to each storage node in turn" },
+	{ "workload.*.restore", VALUE_FLAG, SERVICE(restores), .preset = "no", IN("checkpoint"),
+	  .help = "checkpoint: ranks read back what they have written" },
+	{ "workload.*.tokens", VALUE_COUNT, SERVICE(tokens), BOUNDS(0, 1e12), .preset = "0", IN("input"),
+	  .help = "input: tokens that a rank gets in a step" },
+	{ "workload.*.token-bytes", VALUE_COUNT, SERVICE(token_bytes), BOUNDS(1, 1000), .preset = "4", IN("input"),
+	  .help = "input: bytes of a token" },
+	{ "workload.*.step-time", VALUE_TIME, SERVICE(step_time), ANY_TIME, .preset = "1s", IN("input"),
+	  .help = "input: how long a step takes" },
 	{ "job.streams", VALUE_WORD, FIELD(job_streams), .words = "rank|group", .preset = "rank",
 	  .help = "of a Chakra trace: collectives run one at a time of each rank, or of each of its groups, as with "
 	  "NCCL's communicators" },
@@ -505,72 +517,3 @@ const struct scenario_key scenario_keys[] = {
 };
 /* clang-format on */
 _Static_assert(sizeof(scenario_keys) / sizeof(scenario_keys[0]) <= SCENARIO_KEYS, "each has a bit");
-
-static const char *kind_name(const struct scenario_key *key)
-{
-	static const char *const names[] = {
-		[VALUE_TEXT] = "text",
-		[VALUE_FLAG] = "yes|no",
-		[VALUE_COUNT] = "number",
-		[VALUE_BYTES] = "bytes",
-		[VALUE_TIME] = "time",
-		[VALUE_RATE] = "rate",
-		[VALUE_SHARE] = "share",
-		[VALUE_REAL] = "number",
-	};
-	return key->words ? key->words : names[key->kind];
-}
-
-static const char *preset_text(const struct vb_cc_parameter *parameter, char *text, size_t size)
-{
-	switch (parameter->kind) {
-	case VB_QUANTITY_TIME:
-		return value_time_text((vb_time)parameter->preset, text, size);
-	case VB_QUANTITY_RATE:
-		return value_rate_text(parameter->preset, text, size);
-	case VB_QUANTITY_BYTES:
-		return value_bytes_text(parameter->preset, text, size);
-	case VB_QUANTITY_COUNT:
-		snprintf(text, size, "%llu", (unsigned long long)parameter->preset);
-		break;
-	case VB_QUANTITY_SHARE:
-		snprintf(text, size, "%g%%", (double)parameter->preset / 1e4);
-		break;
-	case VB_QUANTITY_GAIN:
-		snprintf(text, size, "%.8g", (double)parameter->preset / (double)VB_GAIN_ONE);
-		break;
-	}
-	return text;
-}
-
-static void print_controls(FILE *out)
-{
-	char text[64];
-
-	fprintf(out,
-		"\n# Congestion controls, for transport.cc, and the parameters of each: NAME, PARAMETER=VALUE, ...\n");
-	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
-		const struct vb_cc_algorithm *algorithm = vb_cc_algorithms[i];
-		fprintf(out, "# %s: %s\n", algorithm->name, algorithm->help);
-		for (unsigned j = 0; j < algorithm->parameter_count; j++)
-			fprintf(out, "#     %s [%s]: %s\n", algorithm->parameters[j].name,
-				preset_text(&algorithm->parameters[j], text, sizeof(text)),
-				algorithm->parameters[j].help);
-	}
-}
-
-void scenario_keys_print(FILE *out)
-{
-	fprintf(out,
-		"# Keys of a scenario: kind, [default] and meaning. A * is the number of a traffic class, or \"all\",\n"
-		"# and of an element in a list, from 0. Each may stand in variants.NAME, too.\n"
-		"#   time   800ns 1us 2.5ms      rate   100G 400Gb/s       share  1%% 0.01 50ppm\n"
-		"#   bytes  4096 500kB 64KiB     number 16 0.3 30%%\n");
-	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
-		fprintf(out, "%s\n    %s", key->path, kind_name(key));
-		if (key->preset)
-			fprintf(out, " [%s]", key->preset);
-		fprintf(out, ": %s\n", key->help);
-	}
-	print_controls(out);
-}

@@ -41,6 +41,11 @@ struct scenario_service {
 	uint32_t trainers, replicas;
 	uint64_t piece, rollout; /* bytes */
 	enum { SERVICE_CHAIN, SERVICE_TREE } shape;
+	char storage[32]; /* FIRST-LAST */
+	uint64_t message; /* bytes */
+	bool restores;
+	uint64_t tokens, token_bytes;
+	vb_time step_time;
 };
 
 struct scenario_workload {

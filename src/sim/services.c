@@ -7,7 +7,7 @@
 #include "sim/simulation.h"
 #include "steps/model.h"
 
-static const struct service_kind *const kinds[] = { &service_weights };
+static const struct service_kind *const kinds[] = { &service_weights, &service_checkpoint, &service_input };
 
 const struct service_kind *service_kind_of(const char *name)
 {

@@ -4,6 +4,8 @@
 #define SIM_SERVICES_H
 
 #include <stdio.h>
+#include "net/checkpoint_job.h"
+#include "net/input_job.h"
 #include "net/weights_job.h"
 
 struct simulation;
@@ -31,8 +33,11 @@ struct service {
 	const struct service_kind *kind;
 	uint32_t workload;
 	struct job *job;
+	struct storage_sides sides; /* of checkpoints and input */
 	union {
 		struct weights_job weights;
+		struct checkpoint_job checkpoint;
+		struct input_job input;
 	};
 };
 
@@ -49,6 +54,6 @@ int service_bytes(const struct simulation *simulation, uint32_t workload, uint32
 int service_check_ranks(const struct simulation *simulation, uint32_t first, uint64_t count, const char *what,
 	char *why, unsigned why_size);
 
-extern const struct service_kind service_weights;
+extern const struct service_kind service_weights, service_checkpoint, service_input;
 
 #endif
