@@ -104,7 +104,7 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define TOPOLOGIES        "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
 #define COLLECTIVES       "allreduce|all-gather|reduce-scatter|alltoall|broadcast|reduce"
 #define TRANSFERS         "incast|permutation|all-to-all|poisson|" COLLECTIVES
-#define SERVICES          "rl|checkpoint|input"
+#define SERVICES          "rl|checkpoint|input|inference"
 #define WORKLOADS         TRANSFERS "|barrier|" SERVICES
 #define SERVICE(member)   EACH(service.member, workloads)
 #define STEP(member)      EACH(step.member, workloads)
@@ -394,10 +394,10 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.class", VALUE_COUNT, WORKLOAD(traffic_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  IN(WORKLOADS), .help = "traffic class of the data" },
 
-	{ "workload.*.model", VALUE_TEXT, STEP(model), IN("step|rl|checkpoint"),
+	{ "workload.*.model", VALUE_TEXT, STEP(model), IN("step|rl|checkpoint|inference"),
 	  .help = "one that --models lists; of a step the keys of its shape change it, or make another" },
-	{ "workload.*.tp", VALUE_COUNT, PLAN(tp), RANKS, .preset = "1", IN("step|rl"),
-	  .help = "tensor parallel ranks, each with a part of every matrix; rl: of a replica" },
+	{ "workload.*.tp", VALUE_COUNT, PLAN(tp), RANKS, .preset = "1", IN("step|rl|inference"),
+	  .help = "tensor parallel ranks, each with a part of every matrix; rl: of a replica; inference: of a group" },
 	{ "workload.*.cp", VALUE_COUNT, PLAN(cp), RANKS, .preset = "1", OF_A_STEP,
 	  .help = "step: context parallel ranks, each with a part of every sequence" },
 	{ "workload.*.pp", VALUE_COUNT, PLAN(pp), RANKS, .preset = "1", OF_A_STEP,
@@ -410,8 +410,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: ranks that the experts of a layer are spread over" },
 	{ "workload.*.micro-batch", VALUE_COUNT, PLAN(micro_batch), RANKS, .preset = "1", OF_A_STEP,
 	  .help = "step: sequences of a micro-batch" },
-	{ "workload.*.batch", VALUE_COUNT, PLAN(batch), BOUNDS(0, 1e9), .preset = "0", OF_A_STEP,
-	  .help = "step: sequences of a step, of all replicas; 0: eight micro-batches for each" },
+	{ "workload.*.batch", VALUE_COUNT, PLAN(batch), BOUNDS(0, 1e9), .preset = "0", IN("step|inference"),
+	  .help = "step: sequences of a step, of all replicas; 0: eight micro-batches for each; inference: requests that a group decodes at once; 0: 64" },
 	{ "workload.*.sequence", VALUE_COUNT, PLAN(sequence), BOUNDS(0, 1e8), .preset = "0", OF_A_STEP,
 	  .help = "step: tokens of a sequence; 0: the model's" },
 	{ "workload.*.sp", VALUE_FLAG, PLAN(is_sequence_parallel), .preset = "yes", OF_A_STEP,
@@ -440,10 +440,10 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: the first and the last part of the model have a layer less, for embedding and output" },
 	{ "workload.*.whole-square", VALUE_FLAG, PLAN(counts_whole_square), .preset = "no", OF_A_STEP,
 	  .help = "step: attention's work counts tokens that come later, too" },
-	{ "workload.*.gpu", VALUE_TEXT, STEP(gpu), OF_A_STEP,
-	  .help = "step: one that --gpus lists, for its speed and memory; left out: hosts.gpu" },
-	{ "workload.*.mfu", VALUE_REAL, PLAN(mfu), BOUNDS(0.001, 1), .preset = "60%", OF_A_STEP,
-	  .help = "step: the part of a GPU's peak that its kernels reach while they run" },
+	{ "workload.*.gpu", VALUE_TEXT, STEP(gpu), IN("step|inference"),
+	  .help = "one that --gpus lists, for its speed and memory; left out: hosts.gpu" },
+	{ "workload.*.mfu", VALUE_REAL, PLAN(mfu), BOUNDS(0.001, 1), .preset = "60%", IN("step|inference"),
+	  .help = "the part of a GPU's peak that its kernels reach while they run; inference: in prefills" },
 	{ "workload.*.memory", VALUE_WORD, STEP(memory), .words = "checked|unchecked", .preset = "checked", OF_A_STEP,
 	  .help = "step: a plan that does not fit into the GPU's memory is refused, or only told" },
 	{ "workload.*.steps", VALUE_COUNT, STEP(steps), BOUNDS(0, 1e9), .preset = "0", IN("step|input"),
@@ -488,6 +488,22 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "input: bytes of a token" },
 	{ "workload.*.step-time", VALUE_TIME, SERVICE(step_time), ANY_TIME, .preset = "1s", IN("input"),
 	  .help = "input: how long a step takes" },
+	{ "workload.*.prefill", VALUE_COUNT, SERVICE(prefill), RANKS, .preset = "1", IN("inference"),
+	  .help = "inference: groups that prefill, one request at a time" },
+	{ "workload.*.decode", VALUE_COUNT, SERVICE(decode), RANKS, .preset = "1", IN("inference"),
+	  .help = "inference: groups that decode, on the ranks behind those" },
+	{ "workload.*.memory-bandwidth", VALUE_BYTES, SERVICE(memory_bandwidth), BOUNDS(1e9, 1e15), .preset = "3.35TB", IN("inference"),
+	  .help = "inference: bytes a second that a GPU reads of weights, keys and values (3.35TB: H100)" },
+	{ "workload.*.trace", VALUE_TEXT, SERVICE(trace), .is_path = true, IN("inference"),
+	  .help = "inference: a file of requests: Azure's CSV, or Mooncake's JSON lines; left out: requests at random" },
+	{ "workload.*.requests", VALUE_COUNT, SERVICE(requests), BOUNDS(0, 1e6), .preset = "0", IN("inference"),
+	  .help = "inference: how many there are; of a file the first ones, 0: all" },
+	{ "workload.*.request-rate", VALUE_REAL, SERVICE(request_rate), BOUNDS(0, 1e9), .preset = "1", IN("inference"),
+	  .help = "inference: requests a second at random, without a file" },
+	{ "workload.*.input-tokens", VALUE_COUNT, SERVICE(input_tokens), BOUNDS(1, 1e8), .preset = "1024", IN("inference"),
+	  .help = "inference: tokens of a request, without a file" },
+	{ "workload.*.output-tokens", VALUE_COUNT, SERVICE(output_tokens), BOUNDS(1, 1e8), .preset = "128", IN("inference"),
+	  .help = "inference: tokens of an answer, without a file" },
 	{ "job.streams", VALUE_WORD, FIELD(job_streams), .words = "rank|group", .preset = "rank",
 	  .help = "of a Chakra trace: collectives run one at a time of each rank, or of each of its groups, as with "
 	  "NCCL's communicators" },

@@ -46,6 +46,11 @@ struct scenario_service {
 	bool restores;
 	uint64_t tokens, token_bytes;
 	vb_time step_time;
+	uint32_t prefill, decode;  /* groups */
+	uint64_t memory_bandwidth; /* bytes a second */
+	char trace[PATH_MAX];
+	uint32_t requests, input_tokens, output_tokens;
+	double request_rate; /* a second */
 };
 
 struct scenario_workload {

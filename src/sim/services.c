@@ -7,7 +7,8 @@
 #include "sim/simulation.h"
 #include "steps/model.h"
 
-static const struct service_kind *const kinds[] = { &service_weights, &service_checkpoint, &service_input };
+static const struct service_kind *const kinds[] = { &service_weights, &service_checkpoint, &service_input,
+	&service_inference };
 
 const struct service_kind *service_kind_of(const char *name)
 {

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include "net/checkpoint_job.h"
+#include "net/inference_job.h"
 #include "net/input_job.h"
 #include "net/weights_job.h"
 
@@ -33,11 +34,13 @@ struct service {
 	const struct service_kind *kind;
 	uint32_t workload;
 	struct job *job;
-	struct storage_sides sides; /* of checkpoints and input */
+	struct storage_sides sides;         /* of checkpoints and input */
+	struct inference_requests requests; /* of inference */
 	union {
 		struct weights_job weights;
 		struct checkpoint_job checkpoint;
 		struct input_job input;
+		struct inference_job inference;
 	};
 };
 
@@ -54,6 +57,6 @@ int service_bytes(const struct simulation *simulation, uint32_t workload, uint32
 int service_check_ranks(const struct simulation *simulation, uint32_t first, uint64_t count, const char *what,
 	char *why, unsigned why_size);
 
-extern const struct service_kind service_weights, service_checkpoint, service_input;
+extern const struct service_kind service_weights, service_checkpoint, service_input, service_inference;
 
 #endif

@@ -102,6 +102,75 @@ class Storage(Services):
         self.refused("kind: input, storage: 12-15, steps: 9999, tokens: 1, step-time: 1000s", "step-time: all steps take longer")
 
 
+ONE = "kind: inference, model: llama3-8b, gpu: H100, tp: 4, requests: 1, input-tokens: 8192, output-tokens: 101"
+
+
+class Inference(Services):
+    def test_one_request__takes_what_its_work_and_its_memory_take(self):
+        """The prefill's work is 2 operations a parameter and token, and attention's scores; a step reads weights, keys and values."""
+        fast = NETWORK.replace("400G", "90T").replace("}", ", host-delay: 1ps}", 1)
+        told = self.only("--set", "run.mode=flows", self.workload(ONE, network=fast))
+        weights = 8030261248 - 128256 * 4096  # the input's embedding is looked up
+        work = 8192 * (2 * weights + 2 * 32 * 4096 * 8192)
+        self.assertAlmostEqual(told["ttft_ps"]["p50"] / 1e12 / (work / (4 * 989e12 * 0.6)), 1, delta=0.01)
+        step = (2 * 8030261248 + (8192 + 51) * 131072) / (4 * 3.35e12)
+        self.assertAlmostEqual(told["tpot_ps"]["p50"] / 1e12 / step, 1, delta=0.002)
+        self.assertEqual((told["requests"], told["done"], told["kv_bytes"], told["prefix_cache"]), (1, 1, 8192 * 131072, False))
+
+    def test_slow_network__delays_the_first_token_by_kv_over_rate(self):
+        def first(rate):
+            network = NETWORK.replace("400G", rate).replace("}", ", host-delay: 1ps}", 1)
+            return self.only("--set", "run.mode=flows", self.workload(ONE, network=network))["ttft_ps"]["p50"] / 1e12
+
+        for rate, bits in ("10G", 10e9), ("25G", 25e9):
+            grows = 8192 * 131072 / 4 * 8 / bits * 4174 / 4096  # a packet has 78 bytes beside its payload
+            self.assertAlmostEqual((first(rate) - first("90T")) / grows, 1, delta=0.01)
+
+    def test_requests_at_random__wait_as_for_a_server_with_fixed_times(self):
+        """M/D/1, by the scenario's own keys."""
+        fast = NETWORK.replace("400G", "90T").replace("}", ", host-delay: 1ps}", 1)
+        one = self.only("--set", "run.mode=flows", self.workload(ONE.replace("101", "1"), network=fast))["ttft_ps"]["mean"] / 1e12
+        load = 0.6
+        many = ONE.replace("requests: 1,", f"requests: 40000, request-rate: {load / one:.6f},").replace("101", "1")
+        told = self.only("--set", "run.mode=flows", self.workload(many, network=fast))
+        self.assertAlmostEqual((told["ttft_ps"]["mean"] / 1e12 - one) / (one * load / 2 / (1 - load)), 1, delta=0.05)
+        self.assertAlmostEqual(told["requests_per_s"] * one / load, 1, delta=0.02)
+
+    def test_inference__is_told_as_text(self):
+        told = self.sim(self.workload(ONE.replace("8192", "10"))).stdout
+        self.assertRegex(told, r"inference 0: 1 prefill and 1 decode groups of 4 ranks; no prefix cache, memory is not bounded\n"
+                               r"  1 of 1 requests are done, [\d.]+ a second; 1\.311 MB of keys and values\n"
+                               r"  time to the first token: p50 [\d.]+ us, p99 [\d.]+ us\n  time per output token:   p50 [\d.]+ ms, p99 ")
+
+    def test_traces__of_both_formats_have_one_result_with_any_number_of_threads(self):
+        for name, count in ("azure.csv", 5), ("mooncake.jsonl", 3):
+            trace = self.root / "tests/unit/net/traces" / name
+            scenario = self.workload(f"kind: inference, model: llama3-8b, gpu: H100, prefill: 2, decode: 2, tp: 2, trace: {trace}")
+            for mode in "packets", "flows":
+                told = [self.json("--set", f"run.threads={threads}", "--set", f"run.mode={mode}", scenario) for threads in (1, 3)]
+                self.assertEqual({its["services"][0]["done"] for its in told}, {count})
+                self.assertEqual(told[0]["result_hash"], told[1]["result_hash"])
+                self.assertEqual(told[0]["services"], told[1]["services"])
+
+    def test_inference__that_is_cut_says_what_is_done(self):
+        told = self.sim("--set", "run.limit=100ms", self.workload(ONE.replace("requests: 1,", "requests: 99,")), status=4).stdout
+        self.assertRegex(told, r"  [1-9]\d? of 99 requests are done")
+
+    def test_inference__that_cannot_be_is_refused_with_the_cure(self):
+        self.refused("kind: inference", "model: there is no such model; write one of these; there are llama3-8b")
+        self.refused("kind: inference, model: llama3-8b", "gpu: there is no such GPU; write one of these; there are ")
+        self.refused("kind: inference, model: llama3-8b, gpu: H100", "requests: none; write trace: FILE, or requests")
+        self.refused(ONE + ", request-rate: 0", "requests: none")
+        self.refused(ONE + ", prefill: 4", "decode: 20 ranks from rank 0 on, in a network of 16; write fewer")
+        for key in "prefill", "decode":
+            self.refused(ONE + f", {key}: 0", f"{key}: none; write 1 or more")
+        self.refused(ONE.replace("tp: 4", "tp: 0"), "tp: none; write 1 or more")
+        self.refused(ONE.replace("requests: 1,", "requests: 1000000,").replace("101", "2000"), "requests: more than 2\\^30 tokens to decode")
+        (self.place / "t.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374\n")
+        self.refused(ONE + ", trace: t.csv", r"trace: .*t\.csv:2: no request; write TIMESTAMP")
+        self.refused(ONE + ", trace: ./none.csv", r"trace: .*none\.csv")
+
+
 if __name__ == "__main__":
     Services.build, Services.root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])
