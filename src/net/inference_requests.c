@@ -7,8 +7,6 @@
 #include "net/chance.h"
 #include "net/grow.h"
 #include "net/json_text.h"
-#include "net/text.h"
-#include "net/why.h"
 
 enum { MOST_TOKENS = 100000000 };
 
@@ -133,10 +131,11 @@ static int add_line(
 				     .output = line->output ? (uint32_t)line->output : 1 });
 }
 
-static int read_lines(struct inference_requests *requests, struct text *text, uint32_t most)
+int inference_requests_read_text(struct inference_requests *requests, struct text *text, uint32_t most)
 {
 	struct span line;
 	__int128 first = 0;
+	*requests = (struct inference_requests){ 0 };
 	int rc = 0;
 	for (bool is_first = true; !rc && (!most || requests->count < most) && text_next(text, '#', &line);
 		is_first = false) {
@@ -153,7 +152,7 @@ static int read_lines(struct inference_requests *requests, struct text *text, ui
 			first = is.time;
 		rc = add_line(requests, text, &is, first);
 	}
-	return rc;
+	return !rc && !requests->count ? text_wrong(text, "the file has no requests") : rc;
 }
 
 int inference_requests_read(
@@ -164,10 +163,8 @@ int inference_requests_read(
 	int rc = text_open(&text, path, why, why_size);
 	if (rc)
 		return rc;
-	rc = read_lines(requests, &text, most);
+	rc = inference_requests_read_text(requests, &text, most);
 	text_close(&text);
-	if (!rc && !requests->count)
-		return why_not(why, why_size, "%s: it has no requests", path);
 	return rc;
 }
 

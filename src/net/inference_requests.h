@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include "base/time.h"
+#include "net/text.h"
 
 struct inference_request {
 	vb_time arrival;
@@ -24,6 +25,8 @@ struct inference_requests {
 /* The file's first `most`; 0: all. -EINVAL and why, with the line; -ENOMEM. Free them in every case. */
 int inference_requests_read(
 	struct inference_requests *requests, const char *path, uint32_t most, char *why, unsigned why_size);
+/* The same of a text that is open; errors are the text's. */
+int inference_requests_read_text(struct inference_requests *requests, struct text *text, uint32_t most);
 /* So many, a `gap` apart on average, at random. -ENOMEM. */
 int inference_requests_make(struct inference_requests *requests, uint32_t count, vb_time gap, uint32_t input,
 	uint32_t output, uint64_t seed);

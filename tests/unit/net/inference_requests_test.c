@@ -71,8 +71,8 @@ static void files__that_are_wrong_are_refused_with_the_line(void **state)
 	static const struct {
 		const char *text, *why;
 	} wrong[] = {
-		{ "", ": it has no requests" },
-		{ "TIMESTAMP,ContextTokens,GeneratedTokens\n", ": it has no requests" },
+		{ "", "the file has no requests" },
+		{ "TIMESTAMP,ContextTokens,GeneratedTokens\n", ":1: the file has no requests" },
 		{ "2023-11-16 18:15:46,374,44\nx\n", ":2: no request; write TIMESTAMP" },
 		{ "2023-11-16 18:15:46,374\n", ":1: no request" },
 		{ "2023-11-16 18:15:46,374,44,1\n", ":1: no request" },
