@@ -15,7 +15,7 @@ struct checkpoint_rank {
 	vb_time restored; /* -1: not yet */
 };
 
-/* What a message is: of its tag the highest two bits. Then come the rank's number and the message's. */
+/* Kinds of messages: the highest two bits of a tag. Then come the rank's number and the message's. */
 enum what { WRITTEN, ASKED, READ };
 
 static uint64_t tag_of(enum what what, uint32_t rank, uint32_t number)

@@ -19,7 +19,7 @@ static uint32_t first_rank(const struct input_job *job, uint32_t node, uint32_t 
 	return (node + nodes - step % nodes) % nodes;
 }
 
-/* What a node sends in a step, or in the next one in which it sends something. */
+/* All that a node sends in a step, or in the next one in which it sends something. */
 static void send_step(const struct input_job *job, uint32_t node, uint32_t step, struct job_sink *sink)
 {
 	while (step < job->of.steps && first_rank(job, node, step) >= job->sides->rank_count)

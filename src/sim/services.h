@@ -12,7 +12,7 @@
 struct simulation;
 struct service;
 
-/* What is sent, for estimates before a run. */
+/* The traffic of one, for estimates before a run. */
 struct service_load {
 	double messages, bytes;
 	uint32_t open;     /* messages under way at a time, about */

@@ -34,7 +34,7 @@ static struct service_load load(const struct service *service)
 	const struct weights *of = &service->weights.of;
 	return (struct service_load){ .messages = (double)service->job->operations,
 		.bytes = (double)of->bytes * of->replicas + (double)of->rollout * of->replicas,
-		.open = 8 * service->weights.parts * of->replicas,
+		.open = 2 * service->weights.parts * of->replicas,
 		.from = of->first,
 		.to = of->first + of->trainers };
 }
