@@ -6,9 +6,9 @@
 
 bool alone_is_wanted(const struct simulation *simulation)
 {
-	for (uint32_t i = 1; !simulation->has_graph && i < simulation->job_count; i++)
-		if (simulation->workload_of[i] != simulation->workload_of[0])
-			return true;
+	for (uint32_t i = 1; i < simulation->collective_count + simulation->service_count; i++)
+		if (i >= simulation->collective_count || simulation->workload_of[i] != simulation->workload_of[0])
+			return simulation->collective_count > 0;
 	return false;
 }
 
@@ -16,7 +16,7 @@ vb_time alone_job_time(const struct simulation *simulation, uint32_t workload)
 {
 	vb_time last = -1;
 
-	for (uint32_t i = 0; i < simulation->job_count; i++) {
+	for (uint32_t i = 0; i < simulation->collective_count; i++) {
 		const vb_time its = simulation->result.job_ends[i] - simulation->collectives[i].of.start;
 		if (simulation->workload_of[i] == workload && its > last)
 			last = its;
@@ -34,7 +34,7 @@ static int run_one(struct simulation *simulation, uint32_t workload, struct coll
 	uint32_t count = 0;
 	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i < simulation->job_count; i++) {
+	for (uint32_t i = 0; !rc && i < simulation->collective_count; i++) {
 		if (simulation->workload_of[i] != workload)
 			continue;
 		rc = collective_job_open(
@@ -65,8 +65,8 @@ static int run_one(struct simulation *simulation, uint32_t workload, struct coll
 int alone_run(struct simulation *simulation, char *why, size_t size)
 {
 	const uint32_t workloads = simulation->scenario->workload_count;
-	struct collective_job *rings = calloc(simulation->job_count + 1, sizeof(*rings));
-	struct job **jobs = calloc(simulation->job_count + 1, sizeof(struct job *));
+	struct collective_job *rings = calloc(simulation->collective_count + 1, sizeof(*rings));
+	struct job **jobs = calloc(simulation->collective_count + 1, sizeof(struct job *));
 	int rc;
 
 	simulation->alone = calloc(workloads + 1, sizeof(*simulation->alone));

@@ -211,8 +211,10 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 		(uint64_t)(PROCESS_BYTES + endpoint * network->endpoint_count + ROUTE_BYTES * route_count(network) +
 			   (LINK_BYTES + (has_ports(network) ? PORT_BYTES : 0)) * network->link_count);
 	double open = 0;
-	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
+	for (uint32_t i = 0; i < simulation->collective_count; i++)
 		open += (double)open_at_once_of(&simulation->collectives[i].of);
+	for (uint32_t i = 0; i < simulation->service_count; i++)
+		open += simulation->services[i].kind->load(&simulation->services[i]).open;
 	if (simulation->has_graph)
 		open += OPEN_OF_A_RANK * simulation->job_file.graph.ranks;
 	estimate->flow_bytes = (uint64_t)(flow * (double)flows + connection * (open_at_once(simulation, flows) + open) +
@@ -337,13 +339,15 @@ static double connections_of(const struct simulation *simulation)
 {
 	double connections = simulation->flows.count;
 
-	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++) {
+	for (uint32_t i = 0; i < simulation->collective_count; i++) {
 		const struct collective_job *job = &simulation->collectives[i];
 		const double messages = (double)collective_cut_messages(&job->of, job->algorithm);
 		connections += collective_opens_each(job->algorithm)
 				       ? messages
 				       : least(messages, (double)open_at_once_of(&job->of));
 	}
+	for (uint32_t i = 0; i < simulation->service_count; i++)
+		connections += simulation->services[i].kind->load(&simulation->services[i]).open;
 	if (simulation->has_graph)
 		connections += OPEN_OF_A_RANK * simulation->job_file.graph.ranks +
 			       connections_of_graph(&simulation->job_file.graph);

@@ -16,9 +16,10 @@ struct piece {
 	struct graph graph; /* but for its operations, the simulation's */
 	struct graph_job graph_job;
 	bool has_graph;
-	struct collective_job *collectives; /* by job */
-	struct job **jobs;
-	uint32_t job_count;
+	struct collective_job *collectives;
+	struct service *services; /* whole: they are not cut */
+	struct job **jobs;        /* collectives, then services */
+	uint32_t job_count, collective_count, service_count;
 };
 
 static uint64_t part_of(uint64_t bytes, double part)
@@ -66,12 +67,31 @@ static int cut_collectives(struct piece *piece, double part)
 	const struct simulation *simulation = piece->simulation;
 	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i < simulation->job_count; i++) {
+	for (uint32_t i = 0; !rc && i < simulation->collective_count; i++) {
 		struct collective of = simulation->collectives[i].of;
 		of.bytes = part_of(of.bytes, part);
 		rc = collective_job_open(&piece->collectives[i], &of, simulation->collectives[i].groups);
+		piece->collective_count += !rc;
 		if (!rc)
 			piece->jobs[piece->job_count++] = &piece->collectives[i].job;
+	}
+	return rc;
+}
+
+static int open_services(struct piece *piece)
+{
+	const struct simulation *simulation = piece->simulation;
+	char why[200];
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < simulation->service_count; i++) {
+		struct service *its = &piece->services[i];
+		*its = (struct service){ .kind = simulation->services[i].kind,
+			.workload = simulation->services[i].workload };
+		rc = its->kind->open(its, simulation, why, sizeof(why));
+		piece->service_count += !rc;
+		if (!rc)
+			piece->jobs[piece->job_count++] = its->job;
 	}
 	return rc;
 }
@@ -80,22 +100,27 @@ static int open_piece(struct piece *piece, const struct simulation *simulation, 
 {
 	*piece = (struct piece){ .simulation = simulation,
 		.collectives = calloc(simulation->job_count + 1, sizeof(*piece->collectives)),
+		.services = calloc(simulation->service_count + 1, sizeof(*piece->services)),
 		.jobs = calloc(simulation->job_count + 1, sizeof(struct job *)) };
-	int rc = piece->collectives && piece->jobs ? cut_flows(piece, part) : -ENOMEM;
+	int rc = piece->collectives && piece->services && piece->jobs ? cut_flows(piece, part) : -ENOMEM;
 	if (rc)
 		return rc;
-	return simulation->has_graph ? cut_graph(piece, part) : cut_collectives(piece, part);
+	rc = simulation->has_graph ? cut_graph(piece, part) : cut_collectives(piece, part);
+	return rc ? rc : open_services(piece);
 }
 
 static void close_piece(struct piece *piece)
 {
 	if (piece->has_graph)
 		graph_job_close(&piece->graph_job);
-	for (uint32_t i = 0; !piece->has_graph && i < piece->job_count; i++)
+	for (uint32_t i = 0; i < piece->collective_count; i++)
 		collective_job_close(&piece->collectives[i]);
+	for (uint32_t i = 0; i < piece->service_count; i++)
+		piece->services[i].kind->close(&piece->services[i]);
 	free(piece->graph.operations);
 	free(piece->flows.flows);
 	free(piece->collectives);
+	free(piece->services);
 	free(piece->jobs);
 }
 
@@ -126,7 +151,9 @@ static vb_time end_of(const struct simulation *simulation, const struct fabric_r
 	vb_time last = 0;
 
 	for (uint32_t i = 0; i < simulation->job_count; i++) {
-		const vb_time its = result->job_ends[i] - simulation->collectives[i].of.start;
+		const bool is_collective = i < simulation->collective_count;
+		const vb_time start = is_collective ? simulation->collectives[i].of.start : 0,
+			      its = result->job_ends[i] - start;
 		if (simulation->workload_of[i] == workload && its > last)
 			last = its;
 	}
@@ -185,7 +212,10 @@ static double largest_part(const struct simulation *simulation, struct flow_chec
 	estimate_run(&by_packets, &estimate);
 	if (estimate.packet_hops <= CHECK_HOPS)
 		return 1;
-	if (traffic.messages / traffic.packets * estimate.packet_hops > CHECK_HOPS)
+	if (simulation->service_count)
+		snprintf(check->why_not, sizeof(check->why_not),
+			"all of it is %.2g packet-hops, and workloads of its kinds are not cut", estimate.packet_hops);
+	else if (traffic.messages / traffic.packets * estimate.packet_hops > CHECK_HOPS)
 		snprintf(check->why_not, sizeof(check->why_not), "its messages alone are more than %.2g packet-hops",
 			CHECK_HOPS);
 	return CHECK_HOPS / estimate.packet_hops;
@@ -198,6 +228,9 @@ int flow_check_run(
 
 	*check = (struct flow_check){ 0 };
 	check->bytes_part = bytes_part > 0 ? bytes_part : largest_part(simulation, check);
+	if (bytes_part > 0 && bytes_part < 1 && simulation->service_count)
+		snprintf(check->why_not, sizeof(check->why_not),
+			"workloads of its kinds are not cut: leave out --exact-check");
 	if (*check->why_not)
 		return 0;
 	int rc = run_one(simulation, check->bytes_part, false, &packets, why, size);

@@ -104,7 +104,9 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define TOPOLOGIES        "switch|dumbbell|leaf-spine|fat-tree|rail|torus|ring"
 #define COLLECTIVES       "allreduce|all-gather|reduce-scatter|alltoall|broadcast|reduce"
 #define TRANSFERS         "incast|permutation|all-to-all|poisson|" COLLECTIVES
-#define WORKLOADS         TRANSFERS "|barrier"
+#define SERVICES          "rl|checkpoint|input|inference"
+#define WORKLOADS         TRANSFERS "|barrier|" SERVICES
+#define SERVICE(member)   EACH(service.member, workloads)
 #define STEP(member)      EACH(step.member, workloads)
 #define PLAN(member)      EACH(step.plan.member, workloads)
 #define OF_A_STEP         .of = "workload.*.kind=step"
@@ -359,15 +361,15 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "who sends to whom, or a step of training; or give file" },
 	{ "workload.*.file", VALUE_TEXT, EACH(file, workloads), .is_path = true,
 	  .help = "a list of flows: HPCC's (CSV or original text) or htsim's .cm" },
-	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(WORKLOADS),
-	  .help = "how many endpoints take part, the first ones; 0: all" },
-	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS),
-	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather" },
+	{ "workload.*.endpoints", VALUE_COUNT, WORKLOAD(endpoints), ENDPOINTS, .preset = "0", IN(TRANSFERS "|barrier|checkpoint|input"),
+	  .help = "how many endpoints take part, the first ones; 0: all; checkpoint, input: ranks, on hosts without storage" },
+	{ "workload.*.bytes", VALUE_BYTES, WORKLOAD(bytes), BOUNDS(1, 1.6e13), .preset = "1MB", IN(TRANSFERS "|rl|checkpoint"),
+	  .help = "size of each flow; of a collective: what a rank has, or gets of an all-gather; rl, checkpoint: of all ranks, unless model says it" },
 	{ "workload.*.algorithm", VALUE_NAME, WORKLOAD(algorithm),
 	  .words = "ring|recursive-doubling|halving-doubling|direct|double-tree|nvls|hierarchical|pat|pairwise|chain|dissemination|nccl", IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective; nccl: what NCCL's tuning tables take by size, ranks and hosts; left out: the kind's first, as --collectives lists them" },
-	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier"),
-	  .help = "of a collective: the first rank that takes part, of as many as endpoints says" },
+	{ "workload.*.first", VALUE_COUNT, WORKLOAD(first), ENDPOINTS, .preset = "0", IN(COLLECTIVES "|barrier|" SERVICES),
+	  .help = "of a collective: the first rank that takes part, of as many as endpoints says; of others the first rank" },
 	{ "workload.*.group", VALUE_TEXT, WORKLOAD(group), IN(COLLECTIVES "|barrier"),
 	  .help = "of a collective: a dimension of ranks.dimensions, or several as dp-cp: all of its groups run it at once" },
 	{ "workload.*.nccl.channels", VALUE_COUNT, WORKLOAD(channels), BOUNDS(0, 64), .preset = "0",
@@ -400,10 +402,10 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.class", VALUE_COUNT, WORKLOAD(traffic_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  IN(WORKLOADS), .help = "traffic class of the data" },
 
-	{ "workload.*.model", VALUE_TEXT, STEP(model), OF_A_STEP,
-	  .help = "step: one that --models lists; the keys of its shape change it, or make another" },
-	{ "workload.*.tp", VALUE_COUNT, PLAN(tp), RANKS, .preset = "1", OF_A_STEP,
-	  .help = "step: tensor parallel ranks, each with a part of every matrix" },
+	{ "workload.*.model", VALUE_TEXT, STEP(model), IN("step|rl|checkpoint|inference"),
+	  .help = "one that --models lists; of a step the keys of its shape change it, or make another" },
+	{ "workload.*.tp", VALUE_COUNT, PLAN(tp), RANKS, .preset = "1", IN("step|rl|inference"),
+	  .help = "tensor parallel ranks, each with a part of every matrix; rl: of a replica; inference: of a group" },
 	{ "workload.*.cp", VALUE_COUNT, PLAN(cp), RANKS, .preset = "1", OF_A_STEP,
 	  .help = "step: context parallel ranks, each with a part of every sequence" },
 	{ "workload.*.pp", VALUE_COUNT, PLAN(pp), RANKS, .preset = "1", OF_A_STEP,
@@ -418,8 +420,8 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: ranks that the experts of a layer are spread over" },
 	{ "workload.*.micro-batch", VALUE_COUNT, PLAN(micro_batch), RANKS, .preset = "1", OF_A_STEP,
 	  .help = "step: sequences of a micro-batch" },
-	{ "workload.*.batch", VALUE_COUNT, PLAN(batch), BOUNDS(0, 1e9), .preset = "0", OF_A_STEP,
-	  .help = "step: sequences of a step, of all replicas; 0: eight micro-batches for each" },
+	{ "workload.*.batch", VALUE_COUNT, PLAN(batch), BOUNDS(0, 1e9), .preset = "0", IN("step|inference"),
+	  .help = "step: sequences of a step, of all replicas; 0: eight micro-batches for each; inference: requests that a group decodes at once; 0: 64" },
 	{ "workload.*.sequence", VALUE_COUNT, PLAN(sequence), BOUNDS(0, 1e8), .preset = "0", OF_A_STEP,
 	  .help = "step: tokens of a sequence; 0: the model's" },
 	{ "workload.*.sp", VALUE_FLAG, PLAN(is_sequence_parallel), .preset = "yes", OF_A_STEP,
@@ -448,20 +450,20 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: the first and the last part of the model have a layer less, for embedding and output" },
 	{ "workload.*.whole-square", VALUE_FLAG, PLAN(counts_whole_square), .preset = "no", OF_A_STEP,
 	  .help = "step: attention's work counts tokens that come later, too" },
-	{ "workload.*.gpu", VALUE_TEXT, STEP(gpu), OF_A_STEP,
-	  .help = "step: one that --gpus lists, for its speed and memory; left out: hosts.gpu" },
+	{ "workload.*.gpu", VALUE_TEXT, STEP(gpu), IN("step|inference"),
+	  .help = "one that --gpus lists, for its speed and memory; left out: hosts.gpu" },
 	{ "workload.*.gpus", VALUE_TEXT, STEP(gpus), OF_A_STEP,
 	  .help = "step: ranks that have other GPUs, as 0-511=H100, 512-1023=A100; the rest have gpu" },
 	{ "workload.*.slow", VALUE_TEXT, STEP(slow), OF_A_STEP,
 	  .help = "step: ranks whose computing takes so many times as long, as 0-7=1.2, 100=2" },
-	{ "workload.*.mfu", VALUE_REAL, PLAN(mfu), BOUNDS(0.001, 1), .preset = "60%", OF_A_STEP,
-	  .help = "step: the part of a GPU's peak that its kernels reach while they run" },
+	{ "workload.*.mfu", VALUE_REAL, PLAN(mfu), BOUNDS(0.001, 1), .preset = "60%", IN("step|inference"),
+	  .help = "the part of a GPU's peak that its kernels reach while they run; inference: in prefills" },
 	{ "workload.*.compute-times", VALUE_TEXT, STEP(compute_times), .is_path = true, OF_A_STEP,
 	  .help = "step: a CSV of kernels' times (operation,shape,microseconds), which takes the place of mfu" },
 	{ "workload.*.memory", VALUE_WORD, STEP(memory), .words = "checked|unchecked", .preset = "checked", OF_A_STEP,
 	  .help = "step: a plan that does not fit into the GPU's memory is refused, or only told" },
-	{ "workload.*.steps", VALUE_COUNT, STEP(steps), BOUNDS(0, 1e9), .preset = "0", OF_A_STEP,
-	  .help = "step: how many a training has, to tell its time; 0: that is not told" },
+	{ "workload.*.steps", VALUE_COUNT, STEP(steps), BOUNDS(0, 1e9), .preset = "0", IN("step|input"),
+	  .help = "step: how many a training has, to tell its time; 0: that is not told; input: how many there are" },
 	{ "workload.*.layers", VALUE_COUNT, STEP(layers), BOUNDS(0, 10000), .preset = "0", OF_A_STEP,
 	  .help = "step: of the model's shape; 0: the named model's" },
 	{ "workload.*.hidden", VALUE_COUNT, STEP(hidden), BOUNDS(0, 1e6), .preset = "0", OF_A_STEP,
@@ -480,6 +482,44 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "step: likewise, experts of a layer" },
 	{ "workload.*.top-k", VALUE_COUNT, STEP(top_k), BOUNDS(0, 65536), .preset = "0", OF_A_STEP,
 	  .help = "step: likewise, experts that a token meets" },
+	{ "workload.*.trainers", VALUE_COUNT, SERVICE(trainers), RANKS, .preset = "1", IN("rl"),
+	  .help = "rl: ranks that have the weights, each a part" },
+	{ "workload.*.replicas", VALUE_COUNT, SERVICE(replicas), RANKS, .preset = "1", IN("rl"),
+	  .help = "rl: replicas that get all of the weights, on the ranks behind the trainers" },
+	{ "workload.*.piece", VALUE_BYTES, SERVICE(piece), BOUNDS(1, 4e9), .preset = "4MiB", IN("rl"),
+	  .help = "rl: what a rank passes on as soon as it has it" },
+	{ "workload.*.shape", VALUE_WORD, SERVICE(shape), .words = "chain|tree", .preset = "chain", IN("rl"),
+	  .help = "rl: how weights go on from the first replica" },
+	{ "workload.*.rollout", VALUE_BYTES, SERVICE(rollout), ANY_BYTES, .preset = "0", IN("rl"),
+	  .help = "rl: what a replica sends back to trainers when it has its weights" },
+	{ "workload.*.storage", VALUE_TEXT, SERVICE(storage), IN("checkpoint|input"),
+	  .help = "checkpoint, input: the endpoints of storage nodes, FIRST-LAST, which are no ranks of it" },
+	{ "workload.*.message", VALUE_BYTES, SERVICE(message), BOUNDS(1, 4e9), .preset = "16MiB", IN("checkpoint"),
+	  .help = "checkpoint: a rank's part goes in such ones, to each storage node in turn" },
+	{ "workload.*.restore", VALUE_FLAG, SERVICE(restores), .preset = "no", IN("checkpoint"),
+	  .help = "checkpoint: ranks read back what they have written" },
+	{ "workload.*.tokens", VALUE_COUNT, SERVICE(tokens), BOUNDS(0, 1e12), .preset = "0", IN("input"),
+	  .help = "input: tokens that a rank gets in a step" },
+	{ "workload.*.token-bytes", VALUE_COUNT, SERVICE(token_bytes), BOUNDS(1, 1000), .preset = "4", IN("input"),
+	  .help = "input: bytes of a token" },
+	{ "workload.*.step-time", VALUE_TIME, SERVICE(step_time), ANY_TIME, .preset = "1s", IN("input"),
+	  .help = "input: how long a step takes" },
+	{ "workload.*.prefill", VALUE_COUNT, SERVICE(prefill), RANKS, .preset = "1", IN("inference"),
+	  .help = "inference: groups that prefill, one request at a time" },
+	{ "workload.*.decode", VALUE_COUNT, SERVICE(decode), RANKS, .preset = "1", IN("inference"),
+	  .help = "inference: groups that decode, on the ranks behind those" },
+	{ "workload.*.memory-bandwidth", VALUE_BYTES, SERVICE(memory_bandwidth), BOUNDS(1e9, 1e15), .preset = "3.35TB", IN("inference"),
+	  .help = "inference: bytes a second that a GPU reads of weights, keys and values (3.35TB: H100)" },
+	{ "workload.*.trace", VALUE_TEXT, SERVICE(trace), .is_path = true, IN("inference"),
+	  .help = "inference: a file of requests: Azure's CSV, or Mooncake's JSON lines; left out: requests at random" },
+	{ "workload.*.requests", VALUE_COUNT, SERVICE(requests), BOUNDS(0, 1e6), .preset = "0", IN("inference"),
+	  .help = "inference: how many there are; of a file the first ones, 0: all" },
+	{ "workload.*.request-rate", VALUE_REAL, SERVICE(request_rate), BOUNDS(0, 1e9), .preset = "1", IN("inference"),
+	  .help = "inference: requests a second at random, without a file" },
+	{ "workload.*.input-tokens", VALUE_COUNT, SERVICE(input_tokens), BOUNDS(1, 1e8), .preset = "1024", IN("inference"),
+	  .help = "inference: tokens of a request, without a file" },
+	{ "workload.*.output-tokens", VALUE_COUNT, SERVICE(output_tokens), BOUNDS(1, 1e8), .preset = "128", IN("inference"),
+	  .help = "inference: tokens of an answer, without a file" },
 	{ "job.streams", VALUE_WORD, FIELD(job_streams), .words = "rank|group", .preset = "rank",
 	  .help = "of a Chakra trace: collectives run one at a time of each rank, or of each of its groups, as with "
 	  "NCCL's communicators" },
@@ -509,72 +549,3 @@ const struct scenario_key scenario_keys[] = {
 };
 /* clang-format on */
 _Static_assert(sizeof(scenario_keys) / sizeof(scenario_keys[0]) <= SCENARIO_KEYS, "each has a bit");
-
-static const char *kind_name(const struct scenario_key *key)
-{
-	static const char *const names[] = {
-		[VALUE_TEXT] = "text",
-		[VALUE_FLAG] = "yes|no",
-		[VALUE_COUNT] = "number",
-		[VALUE_BYTES] = "bytes",
-		[VALUE_TIME] = "time",
-		[VALUE_RATE] = "rate",
-		[VALUE_SHARE] = "share",
-		[VALUE_REAL] = "number",
-	};
-	return key->words ? key->words : names[key->kind];
-}
-
-static const char *preset_text(const struct vb_cc_parameter *parameter, char *text, size_t size)
-{
-	switch (parameter->kind) {
-	case VB_QUANTITY_TIME:
-		return value_time_text((vb_time)parameter->preset, text, size);
-	case VB_QUANTITY_RATE:
-		return value_rate_text(parameter->preset, text, size);
-	case VB_QUANTITY_BYTES:
-		return value_bytes_text(parameter->preset, text, size);
-	case VB_QUANTITY_COUNT:
-		snprintf(text, size, "%llu", (unsigned long long)parameter->preset);
-		break;
-	case VB_QUANTITY_SHARE:
-		snprintf(text, size, "%g%%", (double)parameter->preset / 1e4);
-		break;
-	case VB_QUANTITY_GAIN:
-		snprintf(text, size, "%.8g", (double)parameter->preset / (double)VB_GAIN_ONE);
-		break;
-	}
-	return text;
-}
-
-static void print_controls(FILE *out)
-{
-	char text[64];
-
-	fprintf(out,
-		"\n# Congestion controls, for transport.cc, and the parameters of each: NAME, PARAMETER=VALUE, ...\n");
-	for (unsigned i = 0; vb_cc_algorithms[i]; i++) {
-		const struct vb_cc_algorithm *algorithm = vb_cc_algorithms[i];
-		fprintf(out, "# %s: %s\n", algorithm->name, algorithm->help);
-		for (unsigned j = 0; j < algorithm->parameter_count; j++)
-			fprintf(out, "#     %s [%s]: %s\n", algorithm->parameters[j].name,
-				preset_text(&algorithm->parameters[j], text, sizeof(text)),
-				algorithm->parameters[j].help);
-	}
-}
-
-void scenario_keys_print(FILE *out)
-{
-	fprintf(out,
-		"# Keys of a scenario: kind, [default] and meaning. A * is the number of a traffic class, or \"all\",\n"
-		"# and of an element in a list, from 0. Each may stand in variants.NAME, too.\n"
-		"#   time   800ns 1us 2.5ms      rate   100G 400Gb/s       share  1%% 0.01 50ppm\n"
-		"#   bytes  4096 500kB 64KiB     number 16 0.3 30%%\n");
-	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
-		fprintf(out, "%s\n    %s", key->path, kind_name(key));
-		if (key->preset)
-			fprintf(out, " [%s]", key->preset);
-		fprintf(out, ": %s\n", key->help);
-	}
-	print_controls(out);
-}

@@ -191,7 +191,7 @@ static void put_jobs(FILE *out, const struct simulation *simulation)
 {
 	char time[32], alone[32], bytes[32];
 
-	for (uint32_t i = 0; alone_is_wanted(simulation) && i < simulation->job_count; i++) {
+	for (uint32_t i = 0; alone_is_wanted(simulation) && i < simulation->collective_count; i++) {
 		const struct collective *of = &simulation->collectives[i].of;
 		const uint32_t workload = simulation->workload_of[i];
 		const vb_time took = alone_job_time(simulation, workload);
@@ -258,6 +258,7 @@ static void put_end(FILE *out, const struct simulation *simulation)
 		fprintf(out, "; no %s has ended\n", what);
 	put_job(out, simulation);
 	put_jobs(out, simulation);
+	services_text(simulation, out);
 	put_cycle(out, simulation);
 	put_open(out, simulation);
 	put_failed(out, simulation);

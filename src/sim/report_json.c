@@ -127,7 +127,7 @@ static void put_jobs(struct object *object, const struct simulation *simulation)
 
 	field(object, "jobs");
 	fputc('[', object->out);
-	for (uint32_t i = 0; i < simulation->job_count; i++) {
+	for (uint32_t i = 0; i < simulation->collective_count; i++) {
 		const struct collective *of = &simulation->collectives[i].of;
 		const uint32_t workload = simulation->workload_of[i];
 		if (i > 0 && simulation->workload_of[i - 1] == workload)
@@ -329,6 +329,10 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	}
 	if (alone_is_wanted(simulation))
 		put_jobs(&object, simulation);
+	if (simulation->service_count) {
+		field(&object, "services");
+		services_json(simulation, out, indent);
+	}
 	if (simulation->alone)
 		string(&object, "alone_end", report_end_name(simulation->alone_end));
 	if (simulation->has_graph)

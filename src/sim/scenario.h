@@ -39,10 +39,28 @@ struct scenario_step {
 	enum { MEMORY_CHECKED, MEMORY_UNCHECKED } memory;
 };
 
+/* A workload of services.h, as the scenario gives it; what it shares with others is theirs. */
+struct scenario_service {
+	uint32_t trainers, replicas;
+	uint64_t piece, rollout; /* bytes */
+	enum { SERVICE_CHAIN, SERVICE_TREE } shape;
+	char storage[32]; /* FIRST-LAST */
+	uint64_t message; /* bytes */
+	bool restores;
+	uint64_t tokens, token_bytes;
+	vb_time step_time;
+	uint32_t prefill, decode;  /* groups */
+	uint64_t memory_bandwidth; /* bytes a second */
+	char trace[PATH_MAX];
+	uint32_t requests, input_tokens, output_tokens;
+	double request_rate; /* a second */
+};
+
 struct scenario_workload {
 	char file[PATH_MAX]; /* takes the place of a kind */
 	struct workload workload;
 	struct scenario_step step; /* of the kind "step" */
+	struct scenario_service service;
 };
 
 struct scenario {

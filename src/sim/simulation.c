@@ -83,14 +83,22 @@ struct workload simulation_workload(const struct simulation *simulation, uint32_
 	return workload;
 }
 
+static const struct service_kind *service_of(const struct simulation *simulation, uint32_t workload)
+{
+	const struct scenario_workload *its = &simulation->scenario->workloads[workload];
+	return *its->file ? NULL : service_kind_of(its->workload.kind);
+}
+
 static int add_part(struct simulation *simulation, uint32_t workload, const struct collective *part)
 {
-	struct collective_job *added = &simulation->collectives[simulation->job_count];
+	struct collective_job *added = &simulation->collectives[simulation->collective_count];
 	int rc = collective_job_open(added, part, &simulation->groups[workload]);
 
-	simulation->workload_of[simulation->job_count] = workload;
-	if (!rc)
+	simulation->workload_of[simulation->collective_count] = workload;
+	if (!rc) {
 		simulation->jobs[simulation->job_count++] = &added->job;
+		simulation->collective_count++;
+	}
 	return rc;
 }
 
@@ -135,6 +143,25 @@ static int add_collective(
 	return add_parts(simulation, workload, &of, why, size);
 }
 
+static int add_services(struct simulation *simulation, char *why, size_t size)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < simulation->scenario->workload_count; i++) {
+		struct service *service = &simulation->services[simulation->service_count];
+		*service = (struct service){ .kind = service_of(simulation, i), .workload = i };
+		if (!service->kind)
+			continue;
+		rc = service->kind->open(service, simulation, why, (unsigned)size);
+		if (rc)
+			return rc == -EINVAL ? why_about(why, size, "workload.%u", i) : rc;
+		simulation->workload_of[simulation->job_count] = i;
+		simulation->jobs[simulation->job_count++] = service->job;
+		simulation->service_count++;
+	}
+	return 0;
+}
+
 /* Each workload may be as many parts as a host's NICs have ports. */
 static int make_room_for_jobs(struct simulation *simulation)
 {
@@ -143,10 +170,12 @@ static int make_room_for_jobs(struct simulation *simulation)
 
 	simulation->groups = calloc(simulation->scenario->workload_count + 1, sizeof(*simulation->groups));
 	simulation->collectives = calloc(most, sizeof(*simulation->collectives));
+	simulation->services = calloc(simulation->scenario->workload_count + 1, sizeof(*simulation->services));
 	simulation->jobs = calloc(most, sizeof(struct job *));
 	simulation->workload_of = calloc(most, sizeof(*simulation->workload_of));
-	return simulation->groups && simulation->collectives && simulation->jobs && simulation->workload_of ? 0
-													    : -ENOMEM;
+	const bool has_room = simulation->groups && simulation->collectives && simulation->services &&
+			      simulation->jobs && simulation->workload_of;
+	return has_room ? 0 : -ENOMEM;
 }
 
 static int add_workloads(struct simulation *simulation, char *why, size_t size)
@@ -161,6 +190,8 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 		struct collective collective;
 		if (scenario_has_step(scenario, i))
 			simulation->step_count++;
+		else if (service_of(simulation, i))
+			continue;
 		else if (*given->file)
 			rc = flow_list_read(&simulation->flows, given->file, endpoints, why, (unsigned)size);
 		else if (workload_collective(&workload, simulation_ranks(simulation), &collective))
@@ -175,7 +206,7 @@ static int add_workloads(struct simulation *simulation, char *why, size_t size)
 		if (rc == -EINVAL)
 			return why_about(why, size, "workload.%u", i);
 	}
-	return rc;
+	return rc ? rc : add_services(simulation, why, size);
 }
 
 /* Before flows are listed: a list alone may exceed the memory. */
@@ -521,13 +552,16 @@ void simulation_free(struct simulation *simulation)
 	fabric_result_free(&simulation->result);
 	if (simulation->has_graph)
 		graph_job_close(&simulation->graph_job);
-	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
+	for (uint32_t i = 0; i < simulation->collective_count; i++)
 		collective_job_close(&simulation->collectives[i]);
+	for (uint32_t i = 0; i < simulation->service_count; i++)
+		simulation->services[i].kind->close(&simulation->services[i]);
 	job_file_free(&simulation->job_file);
 	for (uint32_t i = 0; simulation->groups && i < simulation->scenario->workload_count; i++)
 		rank_groups_close(&simulation->groups[i]);
 	free(simulation->groups);
 	free(simulation->collectives);
+	free(simulation->services);
 	free(simulation->jobs);
 	free(simulation->workload_of);
 	free(simulation->alone);

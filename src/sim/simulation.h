@@ -12,6 +12,7 @@
 #include "sim/estimate.h"
 #include "sim/flow_check.h"
 #include "sim/scenario.h"
+#include "sim/services.h"
 #include "sim/warnings.h"
 
 enum { SIMULATION_LABELS = 8 };
@@ -30,8 +31,11 @@ struct simulation {
 	struct collective given;            /* of the last workload that is a collective; ranks 0: there is none */
 	struct rank_groups *groups;         /* by workload; of those that are no collective, empty */
 	struct collective_job *collectives; /* by job: a collective may be several parts */
+	uint32_t collective_count;
+	struct service *services; /* their jobs are behind those of collectives */
+	uint32_t service_count;
 	struct job **jobs;
-	uint32_t *workload_of; /* by job */
+	uint32_t *workload_of; /* by job of a collective */
 	bool tries_alone;      /* the caller's */
 	bool is_checked;       /* the caller's: a run by flows is held against packets */
 	double check_part;     /* the caller's, of that check: the part of each message's bytes, or 0 */

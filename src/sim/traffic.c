@@ -183,6 +183,20 @@ static void count_graph(struct traffic *traffic, const struct simulation *simula
 		count_rank(traffic, simulation, rank);
 }
 
+/* As if all of its messages were of the mean size, and all left their host. */
+static void count_service(struct traffic *traffic, const struct simulation *simulation, const struct service *service)
+{
+	const struct service_load load = service->kind->load(service);
+	const double mean = load.bytes / load.messages, before = traffic->packets;
+
+	traffic->messages += load.messages;
+	traffic->bytes += load.bytes;
+	count(traffic, (uint64_t)mean + 1, load.messages, &simulation->config);
+	const double at_once = load.open < load.messages ? load.open / load.messages : 1;
+	count_at_once(traffic, (traffic->packets - before) * at_once, true);
+	traffic->classes |= (uint8_t)(1u << simulation->scenario->workloads[service->workload].workload.traffic_class);
+}
+
 struct traffic traffic_of(const struct simulation *simulation)
 {
 	const struct flow_list *list = &simulation->flows;
@@ -197,9 +211,11 @@ struct traffic traffic_of(const struct simulation *simulation)
 	count_at_once(&traffic, traffic.packets, true);
 	if (simulation->has_graph)
 		count_graph(&traffic, simulation);
-	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
+	for (uint32_t i = 0; i < simulation->collective_count; i++)
 		(simulation->collectives[i].algorithm->edges ? count_edges : count_collective)(
 			&traffic, simulation, &simulation->collectives[i]);
+	for (uint32_t i = 0; i < simulation->service_count; i++)
+		count_service(&traffic, simulation, &simulation->services[i]);
 	return traffic;
 }
 
@@ -216,9 +232,9 @@ uint64_t traffic_flows(const struct simulation *simulation)
 
 	if (simulation->has_graph)
 		flows += simulation->job_file.graph.ranks;
-	for (uint32_t i = 0; simulation->collectives && i < simulation->job_count; i++)
+	for (uint32_t i = 0; i < simulation->collective_count; i++)
 		flows += (uint64_t)ranks_of(&simulation->collectives[i]) * steps_seen(&simulation->collectives[i]);
-	return flows;
+	return flows + simulation->service_count;
 }
 
 /* From a rank to another; to the next host's if that one is in its own, since some GPU of this host sends to it. */
@@ -245,6 +261,12 @@ static struct flow flow_of_graph(const struct simulation *simulation, uint32_t r
 	return flow_between(simulation, rank, to, 0);
 }
 
+static struct flow flow_of_service(const struct simulation *simulation, const struct service *service)
+{
+	const struct service_load load = service->kind->load(service);
+	return flow_between(simulation, load.from, load.to, 0);
+}
+
 struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 {
 	const struct collective_job *job = simulation->collectives;
@@ -254,9 +276,12 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	number -= simulation->flows.count;
 	if (simulation->has_graph)
 		return flow_of_graph(simulation, (uint32_t)number);
+	if (number < simulation->service_count)
+		return flow_of_service(simulation, &simulation->services[number]);
+	number -= simulation->service_count;
 	for (; number >= (uint64_t)ranks_of(job) * steps_seen(job); job++)
 		number -= (uint64_t)ranks_of(job) * steps_seen(job);
-	assert(job < simulation->collectives + simulation->job_count);
+	assert(job < simulation->collectives + simulation->collective_count);
 	const uint32_t at = (uint32_t)(number / steps_seen(job)), rank = job->groups->rank_at[at];
 	const uint32_t sends = collective_job_sends(job, rank);
 	/* The end of a chain sends nothing: the way to the next rank stands for it. */

@@ -1,11 +1,13 @@
-/* Any bytes as a file of a network ('t' before them), of flows ('f'), of a distribution of sizes ('s') or of a job
- * ('g'): it is refused with a reason, or it is a network whose links lead back and whose routes lead on, flows between
- * its endpoints that all begin, sizes that can be drawn, or a job whose ranks end. Nothing may be leaked. */
+/* Any bytes as a file of a network ('t' before them), of flows ('f'), of a distribution of sizes ('s'), of a job ('g')
+ * or of requests for inference ('i'): it is refused with a reason, or it is a network whose links lead back and whose
+ * routes lead on, flows between its endpoints that all begin, sizes that can be drawn, a job whose ranks end, or
+ * requests in order. Nothing may be leaked. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "net/flow_text.h"
 #include "net/graph_job.h"
+#include "net/inference_requests.h"
 #include "net/job_file.h"
 #include "net/loggops.h"
 #include "net/route.h"
@@ -151,6 +153,17 @@ static void read_job(struct text *text)
 	job_file_free(&file);
 }
 
+static void read_requests(struct text *text)
+{
+	struct inference_requests requests;
+	if (is_accepted(inference_requests_read_text(&requests, text, 0)))
+		require(requests.count > 0 && requests.list[0].arrival == 0);
+	for (uint32_t i = 1; i < requests.count; i++)
+		require(requests.list[i].arrival >= requests.list[i - 1].arrival && requests.list[i].input &&
+			requests.list[i].output);
+	inference_requests_free(&requests);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	if (length == 0)
@@ -165,5 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 		read_sizes(&text);
 	else if (bytes[0] == 'g')
 		read_job(&text);
+	else if (bytes[0] == 'i')
+		read_requests(&text);
 	return 0;
 }

@@ -151,6 +151,20 @@ run: {seed: 1}
             self.assertIn("--exact-check is of runs", self.sim(example, "--exact-check", "10%", *words, status=2, is_checked=True).stderr)
         self.assertIn("run.limit: without packets", self.sim(example, "--set", "run.limit=1us").stderr)
 
+    def test_flows__of_weights_are_checked_whole(self):
+        weights = self.scenario("""
+network: {topology: switch, endpoints: 6, host-rate: 100G, switch: {profile: ideal}}
+transport: {cc: none}
+workload:
+  - {kind: allreduce, endpoints: 2, bytes: 1MB}
+  - {kind: rl, first: 2, replicas: 3, trainers: 1, bytes: 20MB}
+run: {mode: flows}
+""")
+        told = self.json(weights, is_checked=True)
+        self.assertEqual(told["check"]["bytes_part"], 1)
+        self.assertLess(abs(told["error"]["step"]), 0.02)
+        self.assertIn("are not cut", self.json(weights, "--exact-check", "10%", is_checked=True)["unchecked_because"])
+
     def test_formula__is_of_steps_alone(self):
         """No run falls back to packets in silence."""
         tiny = self.scenario("run: {mode: formula}\n" + TINY)
