@@ -304,8 +304,8 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 	}
 	for (uint32_t i = 0; i < fabric->config->job_count; i++) {
 		uint32_t from, to;
-		if (hosts_are_joined(&fabric->config->hosts, fabric->network, fabric->routes,
-			    fabric->config->jobs[i]->ranks, &from, &to))
+		if (routes_join(fabric->routes, fabric->network, &fabric->config->hosts, fabric->config->jobs[i]->ranks,
+			    &from, &to))
 			continue;
 		routes_free(fabric->routes);
 		return why_not(why, why_size, "job %u: no path leads between endpoints %u and %u", i, from, to);

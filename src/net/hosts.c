@@ -2,7 +2,6 @@
 #include "net/hosts.h"
 #include <stddef.h>
 #include <string.h>
-#include "net/route.h"
 #include "net/why.h"
 
 int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsigned why_size)
@@ -22,19 +21,6 @@ int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsign
 	if (hosts->scale_up < 1000000 || hosts->scale_up_time < 0)
 		return why_not(why, why_size, "a scale-up domain slower than 1 Mb/s, or a time below 0");
 	return 0;
-}
-
-bool hosts_are_joined(const struct hosts *hosts, const struct network *network, const struct routes *routes,
-	uint32_t ranks, uint32_t *from, uint32_t *to)
-{
-	for (uint32_t rank = 1; rank < ranks; rank++) {
-		*from = hosts_sends_by(hosts, 0, rank, 0);
-		*to = hosts_receives_by(hosts, 0, rank, 0);
-		if (*from != *to &&
-			!(routes_lead(routes, network, *from, *to) && routes_lead(routes, network, *to, *from)))
-			return false;
-	}
-	return true;
 }
 
 /* NVLink each way is half of what data sheets give for both; the domain is that of HGX boards, of Alps' nodes (GH200),

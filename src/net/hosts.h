@@ -98,12 +98,6 @@ static inline uint32_t hosts_receives_by(const struct hosts *hosts, uint32_t fro
 /* 0; -EINVAL and why: NICs and GPUs that do not divide, or endpoints that are no whole number of hosts. */
 int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsigned why_size);
 
-struct network;
-struct routes;
-/* Whether rank 0 and each of the others reach each other; if not, two endpoints between which no path leads. */
-bool hosts_are_joined(const struct hosts *hosts, const struct network *network, const struct routes *routes,
-	uint32_t ranks, uint32_t *from, uint32_t *to);
-
 /* A GPU, from its maker's data sheets. */
 struct gpu {
 	const char *name;

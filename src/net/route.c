@@ -375,3 +375,16 @@ bool routes_lead(const struct routes *routes, const struct network *network, uin
 		return next == to;
 	return routes->ends[to].place != NETWORK_NONE && routes_towards(routes, network_index(next), to).count > 0;
 }
+
+bool routes_join(const struct routes *routes, const struct network *network, const struct hosts *hosts, uint32_t ranks,
+	uint32_t *from, uint32_t *to)
+{
+	for (uint32_t rank = 1; rank < ranks; rank++) {
+		*from = hosts_sends_by(hosts, 0, rank, 0);
+		*to = hosts_receives_by(hosts, 0, rank, 0);
+		if (*from != *to &&
+			!(routes_lead(routes, network, *from, *to) && routes_lead(routes, network, *to, *from)))
+			return false;
+	}
+	return true;
+}

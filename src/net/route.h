@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "net/hosts.h"
 #include "net/network.h"
 
 struct route_choice {
@@ -70,5 +71,8 @@ static inline struct route_choice routes_towards(const struct routes *routes, ui
 
 /* Whether packets of one endpoint can reach another. */
 bool routes_lead(const struct routes *routes, const struct network *network, uint32_t from, uint32_t to);
+/* Whether rank 0 and each of the others reach each other; if not, two endpoints between which no path leads. */
+bool routes_join(const struct routes *routes, const struct network *network, const struct hosts *hosts, uint32_t ranks,
+	uint32_t *from, uint32_t *to);
 
 #endif

@@ -310,11 +310,6 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "network.faults: only packets meet them: run.mode: packets");
 		rc = -EINVAL;
 	}
-	if (!rc && simulation->scenario->mode == MODE_FORMULA && simulation->scenario->endpoint == FABRIC_TCP) {
-		snprintf(why, size,
-			"transport.endpoint: there is no formula of TCP: engine or ideal, or run.mode: packets");
-		rc = -EINVAL;
-	}
 	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
 		return add_steps(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {

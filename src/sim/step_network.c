@@ -225,8 +225,8 @@ int step_network_check(const struct simulation *simulation, char *why, size_t si
 
 	if (!routes)
 		return -ENOMEM;
-	const bool are_joined = hosts_are_joined(
-		&simulation->hosts, &simulation->network, routes, simulation_ranks(simulation), &from, &to);
+	const bool are_joined =
+		routes_join(routes, &simulation->network, &simulation->hosts, simulation_ranks(simulation), &from, &to);
 	routes_free(routes);
 	if (are_joined)
 		return 0;

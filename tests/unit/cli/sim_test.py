@@ -99,8 +99,8 @@ workload:
         told = self.json(step)["steps"][0]
         self.assertEqual((told["parameters"], told["ranks"], told["micro_batches"]), (70553706496, 1024, 8))
         self.assertAlmostEqual(told["memory_bytes"]["sum"] / 75.8e9, 1, delta=0.002)
-        self.assertIn("no network between hosts gains more than 12.69%", of().stdout)
-        self.assertIn("1000 steps take 2.3 hours", of("workload.steps=1000").stdout)
+        self.assertIn("no network between hosts gains more than 12.92%", of().stdout)
+        self.assertIn("1000 steps take 2.4 hours", of("workload.steps=1000").stdout)
         # A faster network comes to what the bound says, and no further.
         slow, bound = told["step"]["time_ps"], told["network_bound"]
         fast = self.json(step, "--set", "network.host-rate=100T", "--set", "network.host-delay=0")["steps"][0]["step"]["time_ps"]

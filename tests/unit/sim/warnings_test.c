@@ -170,12 +170,12 @@ static void keys__are_not_warned_of_where_a_variant_wants_them(void **state)
 static void keys__are_of_what_there_is(void **state)
 {
 	for (const struct scenario_key *key = scenario_keys; key->path; key++) {
-		char path[80], words[120], *word, *rest = words;
+		char path[80], words[400], *word, *rest = words;
 		uint32_t index;
 		bool is_all;
 		if (!key->of)
 			continue;
-		assert_int_equal(sscanf(key->of, "%79[^=]=%119s", path, words), 2);
+		assert_int_equal(sscanf(key->of, "%79[^=]=%399s", path, words), 2);
 		const struct scenario_key *its = scenario_key_find(
 			strncmp(path, "workload.*.", 11) == 0 ? "workload.0.kind" : path, &index, &is_all);
 		assert_non_null(its);
