@@ -48,3 +48,30 @@ class SimCase(unittest.TestCase):
     @functools.cache
     def is_sanitized(self):
         return self.json(self.scenario())["max_rss_bytes"] > 8e6
+
+
+def small_step(*cut):
+    """A scenario of a step, cut over ranks by these keys, a line each."""
+    return """name: a small step
+network: {topology: rail, machines: 2, nics-a-machine: 8, leaves: 1, host-rate: 400G, host-delay: 500ns, switch: {profile: ideal}}
+hosts: {gpu: H100}
+transport: {cc: none, mtu: 4096, ack-every: 16}
+workload:
+  - kind: step
+    layers: 4
+    hidden: 1024
+    heads: 16
+    ffn: 4096
+    vocabulary: 1000
+    sequence: 2048
+    batch: 16
+""" + "".join(f"    {line}\n" for line in cut) + "run: {mode: formula, seed: 1}\n"
+
+
+class StepCase(SimCase):
+    def settings(self, *settings):
+        return [word for setting in settings for word in ("--set", setting)]
+
+    def step(self, scenario, *settings, **more):
+        """What is told of the one step."""
+        return self.json(scenario, *self.settings(*settings), **more)["steps"][0]

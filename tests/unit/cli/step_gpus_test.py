@@ -5,37 +5,14 @@ import pathlib
 import sys
 import unittest
 
-from sim_case import SimCase
+from sim_case import StepCase, small_step
 
-STEP = """name: a small step
-network: {topology: rail, machines: 2, nics-a-machine: 8, leaves: 1, host-rate: 400G, host-delay: 500ns, switch: {profile: ideal}}
-hosts: {gpu: H100}
-transport: {cc: none, mtu: 4096, ack-every: 16}
-workload:
-  - kind: step
-    layers: 4
-    hidden: 1024
-    heads: 16
-    ffn: 4096
-    vocabulary: 1000
-    sequence: 2048
-    batch: 16
-    tp: 2
-    pp: 2
-run: {mode: formula, seed: 1}
-"""
+STEP = small_step("tp: 2", "pp: 2")
 ROWS = {"projections": (100, 210), "scores": (20, 50), "ffn": (200, 390), "output": (30, 70)}
 MODES = "packets", "flows", "formula"
 
 
-class Gpus(SimCase):
-    def settings(self, *settings):
-        return [word for setting in settings for word in ("--set", setting)]
-
-    def step(self, scenario, *settings):
-        """What is told of the one step."""
-        return self.json(scenario, *self.settings(*settings))["steps"][0]
-
+class Gpus(StepCase):
     def table(self, rows=ROWS, shape="1x2048/2"):
         lines = [f"{name}-{way},{shape},{time}" for name, times in rows.items() for way, time in zip(("forward", "backward"), times)]
         (self.place / "times.csv").write_text("\n".join(["operation,shape,microseconds", "ffn-forward,4x2048/2,1", *lines]) + "\n")

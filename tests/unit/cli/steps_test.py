@@ -8,34 +8,12 @@ import resource
 import sys
 import unittest
 
-from sim_case import SimCase
+from sim_case import StepCase, small_step
 
-STEP = """name: a small step
-network: {topology: rail, machines: 2, nics-a-machine: 8, leaves: 1, host-rate: 400G, host-delay: 500ns, switch: {profile: ideal}}
-hosts: {gpu: H100}
-transport: {cc: none, mtu: 4096, ack-every: 16}
-workload:
-  - kind: step
-    layers: 4
-    hidden: 1024
-    heads: 16
-    ffn: 4096
-    vocabulary: 1000
-    sequence: 2048
-    batch: 16
-    tp: 8
-run: {mode: formula, seed: 1}
-"""
+STEP = small_step("tp: 8")
 
 
-class Steps(SimCase):
-    def settings(self, *settings):
-        return [word for setting in settings for word in ("--set", setting)]
-
-    def step(self, scenario, *settings, **more):
-        """What is told of the one step."""
-        return self.json(scenario, *self.settings(*settings), **more)["steps"][0]
-
+class Steps(StepCase):
     def test_error__points_to_its_key(self):
         scenario = self.scenario(STEP.replace("tp: 8", "tp: 7", 1))
         for mode in "formula", "packets":

@@ -261,30 +261,10 @@ static void messages__of_a_channel_go_one_after_the_other(void **state)
 
 /* ---- Paths ------------------------------------------------------------------------------------------------------- */
 
-static void make_leaves(enum routing routing)
-{
-	char why[100];
-	const struct switch_profile profile = { .name = "leaf", .class_count = 1, .routing = routing };
-	network = (struct network){ 0 };
-	network_add_profile(&network, &profile);
-	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
-	for (uint32_t i = 0; i < 2 * HOSTS; i++)
-		network_add_endpoint(&network, i, 0);
-	for (uint32_t i = 0; i < 2 + SPINES; i++)
-		network_add_switch(&network, 0, i < 2 ? 0 : 1, NETWORK_NONE);
-	for (uint32_t i = 0; i < 2 * HOSTS; i++)
-		network_connect(&network, i, network_switch_node(i / HOSTS), 100 * GBPS, VB_US);
-	for (uint32_t leaf = 0; leaf < 2; leaf++)
-		for (uint32_t i = 0; i < SPINES; i++)
-			network_connect(
-				&network, network_switch_node(leaf), network_switch_node(2 + i), 200 * GBPS, VB_US);
-	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
-}
-
 /* All eight hosts of a leaf send to the other, at full rate, and each spine has a quarter of their bytes. */
 static void flow__is_spread_where_switches_spray(void **state)
 {
-	make_leaves(ROUTING_SPRAY);
+	make_two_leaves(&network, HOSTS, SPINES, 200 * GBPS, ROUTING_SPRAY);
 	for (uint32_t i = 0; i < HOSTS; i++)
 		add_flow(&flows, i, HOSTS + i, 1000000, 0);
 	run_list();
@@ -350,7 +330,7 @@ static void flows__take_the_paths_of_their_packets(void **state)
 {
 	static const struct sent all[] = { { NULL, NULL, true }, { "allreduce", "halving-doubling", false },
 		{ "all-gather", "ring", false }, { "alltoall", "pairwise", false }, { "alltoall", "pairwise", true } };
-	make_leaves(ROUTING_ECMP);
+	make_two_leaves(&network, HOSTS, SPINES, 200 * GBPS, ROUTING_ECMP);
 	for (uint32_t i = 0; i < 40; i++)
 		add_flow(&flows, i % HOSTS, HOSTS + i * 7 % HOSTS, 9000, i * VB_US);
 	for (uint64_t seed = 1; seed < 4; seed++)
@@ -365,7 +345,7 @@ static void flows__take_the_paths_of_their_packets(void **state)
 static void hash__is_the_same_with_any_number_of_threads(void **state)
 {
 	uint64_t hash = 0;
-	make_leaves(ROUTING_ECMP);
+	make_two_leaves(&network, HOSTS, SPINES, 200 * GBPS, ROUTING_ECMP);
 	for (uint32_t threads = 1; threads <= 4; threads *= 2) {
 		struct fabric_config config = config_of(&no_flows);
 		config.threads = threads;

@@ -24,9 +24,7 @@ static int teardown(void **state)
 
 static struct inference_times *run_inference(const struct inference *of, uint64_t rate, bool by_flows, uint32_t threads)
 {
-	static const struct flow_list no_flows;
 	struct inference_times *times = calloc(requests.count, sizeof(*times));
-	struct job *const jobs[] = { &job.job };
 	char why[200];
 	inference_job_close(&job);
 	fabric_result_free(&result);
@@ -34,21 +32,7 @@ static struct inference_times *run_inference(const struct inference *of, uint64_
 	make_star(&network, (uint32_t)inference_ranks(of), rate, 1, &ideal);
 	assert_int_equal(inference_check(of, &requests, why, sizeof(why)), 0);
 	assert_int_equal(inference_job_open(&job, of, &requests), 0);
-	run(&(struct fabric_config){ .network = &network,
-		    .flows = &no_flows,
-		    .jobs = jobs,
-		    .job_count = 1,
-		    .seed = 1,
-		    .threads = threads,
-		    .endpoint = FABRIC_ENGINE,
-		    .by_flows = by_flows,
-		    .mtu = 4096,
-		    .data_overhead = 90,
-		    .ack_overhead = 90,
-		    .ack_every = 64,
-		    .cc = { .algorithm = &vb_cc_none, .max_window = VB_CC_UNLIMITED } },
-		&result);
-	assert_int_equal(result.end, FABRIC_DONE);
+	run_service(&network, &job.job, by_flows, threads, &result);
 	assert_int_equal(inference_job_times(&job, times), 0);
 	return times;
 }

@@ -49,6 +49,28 @@ static inline void make_star(
 	assert_int_equal(network_finish(network, why, sizeof(why)), 0);
 }
 
+/* Two leaves of so many hosts, with spines between them. */
+static inline void make_two_leaves(
+	struct network *network, uint32_t hosts, uint32_t spines, uint64_t fabric_rate, enum routing routing)
+{
+	char why[100];
+	const struct switch_profile profile = { .name = "leaf", .class_count = 1, .routing = routing };
+	*network = (struct network){ 0 };
+	network_add_profile(network, &profile);
+	network_add_nic(network, &(struct nic_profile){ .name = "ideal" });
+	for (uint32_t i = 0; i < 2 * hosts; i++)
+		network_add_endpoint(network, i, 0);
+	for (uint32_t i = 0; i < 2 + spines; i++)
+		network_add_switch(network, 0, i < 2 ? 0 : 1, NETWORK_NONE);
+	for (uint32_t i = 0; i < 2 * hosts; i++)
+		network_connect(network, i, network_switch_node(i / hosts), 100 * GBPS, VB_US);
+	for (uint32_t leaf = 0; leaf < 2; leaf++)
+		for (uint32_t i = 0; i < spines; i++)
+			network_connect(
+				network, network_switch_node(leaf), network_switch_node(2 + i), fabric_rate, VB_US);
+	assert_int_equal(network_finish(network, why, sizeof(why)), 0);
+}
+
 static inline void add_flow(struct flow_list *list, uint32_t src, uint32_t dst, uint64_t bytes, vb_time start)
 {
 	assert_int_equal(
@@ -72,6 +94,35 @@ static inline void run(const struct fabric_config *config, struct fabric_result 
 	char why[200] = "";
 	if (fabric_run(config, result, why, sizeof(why)))
 		fail_msg("%s", why);
+}
+
+/* A job alone, of a workload that is neither a collective nor a step, to its end. */
+static inline void run_service(
+	const struct network *network, struct job *job, bool by_flows, uint32_t threads, struct fabric_result *result)
+{
+	static const struct flow_list no_flows;
+	run(&(struct fabric_config){ .network = network,
+		    .flows = &no_flows,
+		    .jobs = &job,
+		    .job_count = 1,
+		    .seed = 1,
+		    .threads = threads,
+		    .endpoint = FABRIC_ENGINE,
+		    .by_flows = by_flows,
+		    .mtu = 4096,
+		    .data_overhead = 90,
+		    .ack_overhead = 90,
+		    .ack_every = 64,
+		    .cc = { .algorithm = &vb_cc_none, .max_window = VB_CC_UNLIMITED } },
+		result);
+	assert_int_equal(result->end, FABRIC_DONE);
+}
+
+static inline void expect_seconds(vb_time is, double seconds, double share)
+{
+	const double error = (double)is / VB_S / seconds - 1;
+	if (error > share || error < -share)
+		fail_msg("%.6g s, not %.6g: %+.2f%%", (double)is / VB_S, seconds, 100 * error);
 }
 
 #endif

@@ -22,25 +22,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Two leaves, with spines between them. */
-static void make_leaves(enum routing routing)
+static void open_leaves(enum routing routing)
 {
-	char why[100];
-	const struct switch_profile profile = { .name = "leaf", .class_count = 1, .routing = routing };
-	network = (struct network){ 0 };
-	network_add_profile(&network, &profile);
-	network_add_nic(&network, &(struct nic_profile){ .name = "ideal" });
-	for (uint32_t i = 0; i < 2 * HOSTS; i++)
-		network_add_endpoint(&network, i, 0);
-	for (uint32_t i = 0; i < 2 + SPINES; i++)
-		network_add_switch(&network, 0, i < 2 ? 0 : 1, NETWORK_NONE);
-	for (uint32_t i = 0; i < 2 * HOSTS; i++)
-		network_connect(&network, i, network_switch_node(i / HOSTS), 100 * GBPS, VB_US);
-	for (uint32_t leaf = 0; leaf < 2; leaf++)
-		for (uint32_t i = 0; i < SPINES; i++)
-			network_connect(
-				&network, network_switch_node(leaf), network_switch_node(2 + i), 100 * GBPS, VB_US);
-	assert_int_equal(network_finish(&network, why, sizeof(why)), 0);
+	make_two_leaves(&network, HOSTS, SPINES, 100 * GBPS, routing);
 	routes = routes_make(&network);
 	assert_non_null(routes);
 }
@@ -84,7 +68,7 @@ static void expect_paths(enum fabric_endpoint endpoint, uint64_t seed, uint32_t 
 
 static void path__is_the_one_that_was_taken(void **state)
 {
-	make_leaves(ROUTING_ECMP);
+	open_leaves(ROUTING_ECMP);
 	for (uint32_t i = 0; i < 4; i++) {
 		expect_paths(FABRIC_ENGINE, i, 1 + i % 2);
 		expect_paths(FABRIC_IDEAL, i, 1);
@@ -94,7 +78,7 @@ static void path__is_the_one_that_was_taken(void **state)
 static void path__of_packets_that_are_sprayed_is_not_known(void **state)
 {
 	uint32_t links[FABRIC_PATH];
-	make_leaves(ROUTING_SPRAY);
+	open_leaves(ROUTING_SPRAY);
 	const struct fabric_config config = config_hpcc(&network, &no_flows);
 	assert_int_equal(fabric_path(&config, routes, &(struct fabric_message){ .from = 0, .to = HOSTS }, links), 0);
 	assert_int_equal(fabric_path(&config, routes, &(struct fabric_message){ .from = 0, .to = 1 }, links), 2);

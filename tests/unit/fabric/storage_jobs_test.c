@@ -36,24 +36,8 @@ static void open_sides(uint32_t endpoints, uint32_t first_node)
 
 static void run_job(struct job *job, bool by_flows, uint32_t threads)
 {
-	static const struct flow_list no_flows;
-	struct job *const jobs[] = { job };
 	fabric_result_free(&result);
-	run(&(struct fabric_config){ .network = &network,
-		    .flows = &no_flows,
-		    .jobs = jobs,
-		    .job_count = 1,
-		    .seed = 1,
-		    .threads = threads,
-		    .endpoint = FABRIC_ENGINE,
-		    .by_flows = by_flows,
-		    .mtu = 4096,
-		    .data_overhead = 90,
-		    .ack_overhead = 90,
-		    .ack_every = 64,
-		    .cc = { .algorithm = &vb_cc_none, .max_window = VB_CC_UNLIMITED } },
-		&result);
-	assert_int_equal(result.end, FABRIC_DONE);
+	run_service(&network, job, by_flows, threads, &result);
 	assert_int_equal(result.operations, job->operations);
 }
 
@@ -66,13 +50,6 @@ static void run_checkpoint(const struct checkpoint *of, bool by_flows, uint32_t 
 	run_job(&checkpoint.job, by_flows, threads);
 }
 
-static void expect_near(vb_time is, double seconds, double share)
-{
-	const double error = (double)is / VB_S / seconds - 1;
-	if (fabs(error) > share)
-		fail_msg("%.6g s, not %.6g: %+.2f%%", (double)is / VB_S, seconds, 100 * error);
-}
-
 static void checkpoint__takes_as_long_as_the_links_of_storage(void **state)
 {
 	const double rate = 4 * RATE / 8.0 * 4096 / (4096 + 90);
@@ -80,8 +57,8 @@ static void checkpoint__takes_as_long_as_the_links_of_storage(void **state)
 	for (int by_flows = 0; by_flows < 2; by_flows++) {
 		run_checkpoint(
 			&(struct checkpoint){ .bytes = 1600000000, .message = 1000000, .restores = true }, by_flows, 1);
-		expect_near(checkpoint_job_stored(&checkpoint), 1.6e9 / rate, 0.01);
-		expect_near(checkpoint_job_restored(&checkpoint), 3.2e9 / rate, 0.01);
+		expect_seconds(checkpoint_job_stored(&checkpoint), 1.6e9 / rate, 0.01);
+		expect_seconds(checkpoint_job_restored(&checkpoint), 3.2e9 / rate, 0.01);
 	}
 }
 
@@ -91,7 +68,7 @@ static void checkpoint_of_few_ranks__takes_as_long_as_their_links(void **state)
 	const double rate = 2 * RATE / 8.0 * 4096 / (4096 + 90);
 	open_sides(10, 2);
 	run_checkpoint(&(struct checkpoint){ .bytes = 400000000, .message = 1000000, .start = VB_MS }, true, 1);
-	expect_near(checkpoint_job_stored(&checkpoint), 4e8 / rate, 0.01);
+	expect_seconds(checkpoint_job_stored(&checkpoint), 4e8 / rate, 0.01);
 	assert_int_equal(checkpoint_job_restored(&checkpoint), -1);
 }
 
@@ -126,7 +103,7 @@ static void input__comes_in_each_step(void **state)
 		run_input(&of, 1);
 		const uint64_t hash = result.hash;
 		/* Each of two nodes sends two packets of 83.7 ns, by a switch and two links of 1 us. */
-		expect_near(input_job_slowest(&input), 2e-6 + (nodes == 2 ? 3 : 2) * 4186 * 8 / 400e9, 0.01);
+		expect_seconds(input_job_slowest(&input), 2e-6 + (nodes == 2 ? 3 : 2) * 4186 * 8 / 400e9, 0.01);
 		assert_in_range(result.last_flow, 9 * VB_MS + 5 * VB_US, 9 * VB_MS + 6 * VB_US);
 		run_input(&of, 3);
 		assert_int_equal(result.hash, hash);

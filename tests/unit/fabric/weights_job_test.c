@@ -22,37 +22,14 @@ static int teardown(void **state)
 
 static void run_weights(const struct weights *of, bool by_flows, uint32_t threads)
 {
-	static const struct flow_list no_flows;
-	struct job *const jobs[] = { &job.job };
 	char why[200];
 	assert_int_equal(weights_check(of, why, sizeof(why)), 0);
 	weights_job_close(&job);
 	fabric_result_free(&result);
 	assert_int_equal(weights_job_open(&job, of), 0);
-	run(&(struct fabric_config){ .network = &network,
-		    .flows = &no_flows,
-		    .jobs = jobs,
-		    .job_count = 1,
-		    .seed = 1,
-		    .threads = threads,
-		    .endpoint = FABRIC_ENGINE,
-		    .by_flows = by_flows,
-		    .mtu = 4096,
-		    .data_overhead = 90,
-		    .ack_overhead = 90,
-		    .ack_every = 64,
-		    .cc = { .algorithm = &vb_cc_none, .max_window = VB_CC_UNLIMITED } },
-		&result);
-	assert_int_equal(result.end, FABRIC_DONE);
+	run_service(&network, &job.job, by_flows, threads, &result);
 	assert_int_equal(result.operations, weights_messages(of));
 	assert_int_equal(result.payload_bytes, (of->bytes + of->rollout) * of->replicas);
-}
-
-static void expect_near(vb_time is, double seconds, double share)
-{
-	const double error = (double)is / VB_S / seconds - 1;
-	if (fabs(error) > share)
-		fail_msg("%.6g s, not %.6g: %+.2f%%", (double)is / VB_S, seconds, 100 * error);
 }
 
 /* bytes / B + (R - 1) pieces' times: B is the rate of payload. */
@@ -66,7 +43,7 @@ static void chain__takes_the_bytes_and_a_piece_for_each_further_replica(void **s
 				.trainers = 1, .replicas = replicas, .shards = 1, .bytes = 128000000, .piece = 1000000
 			};
 			run_weights(&of, by_flows, 1);
-			expect_near(weights_job_spread(&job), (128e6 + (replicas - 1) * 1e6) / rate, 0.02);
+			expect_seconds(weights_job_spread(&job), (128e6 + (replicas - 1) * 1e6) / rate, 0.02);
 			assert_int_equal(weights_job_back(&job), -1);
 		}
 }
@@ -80,7 +57,7 @@ static void tree__takes_twice_the_bytes(void **state)
 	};
 	make_star(&network, 8, RATE, VB_US, &ideal);
 	run_weights(&of, true, 1);
-	expect_near(weights_job_spread(&job), (256e6 + 3e6) / rate, 0.02);
+	expect_seconds(weights_job_spread(&job), (256e6 + 3e6) / rate, 0.02);
 }
 
 /* Several trainers have a part each, which are for one rank of each replica or for several parts of one; all bytes of
