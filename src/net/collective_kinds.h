@@ -17,8 +17,8 @@ uint32_t collective_nvls(const struct collective *of, uint32_t place, struct col
 uint32_t collective_nvls_receives(const struct collective *of, uint32_t place);
 struct collective_law collective_nvls_law(const struct collective *of);
 
-/* What comes to a place by each of two trees: by its edge FROM_ABOVE sums of all, by others those of a part; FROM_CHAIN
- * of the host's GPUs, by a chain or a switch; FROM_SWITCH copies of sums of all. */
+/* Edges by which data comes to a place, of each of two trees: FROM_ABOVE sums of all, FROM_LOWER and FROM_HIGHER sums
+ * of a part, FROM_CHAIN those of the host's GPUs by a chain or a switch, FROM_SWITCH copies of sums of all. */
 enum { FROM_ABOVE, FROM_LOWER, FROM_HIGHER, FROM_CHAIN, FROM_SWITCH, EDGES_OF_A_TREE };
 
 #endif
