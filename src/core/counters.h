@@ -28,6 +28,11 @@
 	X(RETRANSMITTED, "retransmitted", "request packets sent again, probes excluded")                               \
 	X(DUPLICATES, "duplicates", "duplicate requests received")                                                     \
 	X(OUT_OF_ORDER, "out_of_order", "gaps seen by a responder")                                                    \
+	X(HELD, "held", "packets kept that came before their turn, for selective repeat")                              \
+	X(LOST, "lost", "packets found missing singly, by selective repeat")                                           \
+	X(SENT_IN_VAIN, "sent_in_vain", "packets sent again that had only been late, by selective repeat")             \
+	X(BITMAP_SENT, "bitmap_sent", "bitmaps sent of what came before its turn")                                     \
+	X(BITMAP_RECEIVED, "bitmap_received", "bitmaps received")                                                      \
 	X(PROBES, "probes", "packets repeated after silence, to hear what was lost")                                   \
 	X(TIMEOUTS, "timeouts", "local ack timeouts")                                                                  \
 	X(NAK_SENT, "nak_sent", "NAKs sent, RNR excluded")                                                             \

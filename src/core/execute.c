@@ -56,7 +56,7 @@ static const uint32_t needed_access[] = {
 	[VB_MESSAGE_READ] = VB_ACCESS_REMOTE_READ,
 	[VB_MESSAGE_ATOMIC] = VB_ACCESS_REMOTE_ATOMIC,
 	[VB_MESSAGE_FLUSH] = VB_ACCESS_FLUSH_GLOBAL,
-	[VB_MESSAGE_READ_RESPONSE... VB_MESSAGE_ECHO] = UINT32_MAX,
+	[VB_MESSAGE_READ_RESPONSE... VB_MESSAGE_BITMAP] = UINT32_MAX,
 };
 
 static bool reach(const struct vb_target *target, const struct vb_request *request, uint32_t length, uint32_t access,

@@ -28,6 +28,10 @@ static struct vb_lane_config filled_in(struct vb_lane_config config)
 		config.packet_overhead = 0;
 	else if (!config.packet_overhead)
 		config.packet_overhead = VB_PACKET_OVERHEAD;
+	if (!config.hold_bytes)
+		config.hold_bytes = VB_HOLD_BYTES;
+	if (!config.hold_lane_bytes)
+		config.hold_lane_bytes = VB_HOLD_LANE_BYTES;
 	if (!config.probe_after)
 		config.probe_after = 1 * VB_MS;
 	return config;

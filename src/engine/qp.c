@@ -167,7 +167,7 @@ static void fill(struct vb_qp *qp, const struct vb_qp_config *config)
 {
 	qp->pd = config->xrcd ? &config->xrcd->nowhere : config->pd;
 	qp->type = config->type;
-	qp->transport = vb_transport_of(config->type, vb_roce_lane_of(qp)->config.restarts_messages);
+	qp->transport = vb_transport_of(config->type, vb_roce_lane_of(qp)->config.recovery == VB_RECOVERY_GO_BACK_0);
 	qp->way = qp->transport;
 	qp->service = qp->transport->service;
 	qp->is_reliable = qp->transport->is_reliable;

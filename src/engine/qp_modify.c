@@ -8,6 +8,7 @@
 #include "engine/nic.h"
 #include "engine/qp.h"
 #include "roce/peers.h"
+#include "roce/selective.h"
 
 static int check_values(const struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask)
 {
@@ -112,7 +113,10 @@ static int enter_rtr(struct vb_qp *qp)
 	vb_responder_reset(qp);
 	vb_responses_reset(qp);
 	assert(qp->mtu > 0);
-	return 0;
+	const struct vb_lane_config *config = &vb_roce_lane_of(qp)->config;
+	if (config->recovery != VB_RECOVERY_SELECTIVE || qp->type != VB_QP_RC)
+		return 0;
+	return vb_selective_begin(qp, config->hold_bytes);
 }
 
 static int reset_requests(struct vb_qp *qp, vb_time now)

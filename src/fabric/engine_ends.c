@@ -69,7 +69,7 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	lane.acks.tells_marks = config->acks_tell_marks;
 	lane.ack_timeout = config->ack_timeout;
 	lane.probe_after = config->probe_after;
-	lane.restarts_messages = config->restarts_messages;
+	lane.recovery = config->recovery;
 	if (config->acks_tell_marks)
 		lane.cnps.scope = VB_CNP_NEVER;
 	struct vb_cq_config cq = { .capacity = 1,

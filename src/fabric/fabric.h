@@ -90,14 +90,13 @@ struct fabric_config {
 	uint32_t ack_every; /* every so-many-th packet of a message asks for an ack, and its last does; 0: 1, for TCP 2
 			     */
 	struct vb_cnp_policy cnps;
-	bool acks_tell_marks;   /* by BECN; no CNPs are sent */
-	bool restarts_messages; /* go-back-0: a message that has lost a packet is sent again from its beginning. Engines
-				   only */
-	vb_time ack_timeout;    /* 0: 67 ms */
-	uint8_t retry_count;    /* 0: 7 */
-	vb_time probe_after;    /* after such silence the last packet is sent again, for TCP after at least two round
-				   trips; 0: not before the timeout */
-	uint8_t ack_class;      /* traffic class of acknowledgements; data uses the flow's */
+	bool acks_tell_marks;           /* by BECN; no CNPs are sent */
+	enum vb_recovery_kind recovery; /* other than go-back-N: engines only */
+	vb_time ack_timeout;            /* 0: 67 ms */
+	uint8_t retry_count;            /* 0: 7 */
+	vb_time probe_after; /* after such silence the last packet is sent again, for TCP after at least two round
+				trips; 0: not before the timeout */
+	uint8_t ack_class;   /* traffic class of acknowledgements; data uses the flow's */
 	/* Not 0: engines as in live processes, which know each other and receive through sockets that hold so many
 	 * bytes. Acks, probes and rates then follow vb_lane_behind_sockets, whose values hold where ack_every or
 	 * probe_after is 0. 0: engines as in NICs. */

@@ -89,8 +89,9 @@ static int check_transport(const struct fabric_config *config, char *why, unsign
 			"be captured");
 	if (config->endpoint != FABRIC_ENGINE && config->receive_buffer)
 		return why_not(why, why_size, "only engines can be as they are behind sockets (transport.behind)");
-	if (config->restarts_messages && config->endpoint != FABRIC_ENGINE)
-		return why_not(why, why_size, "go-back-0 (transport.recovery) is for engines alone");
+	if (config->recovery != VB_RECOVERY_GO_BACK_N && config->endpoint != FABRIC_ENGINE)
+		return why_not(
+			why, why_size, "go-back-0 and selective repeat (transport.recovery) are for engines alone");
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "roce/message.h"
 #include "roce/requester.h"
 #include "roce/responder.h"
+#include "roce/selective.h"
 #include "core/send_queue.h"
 
 #define ANSWER_AFTER_ACK (20 * VB_US) /* a sender that is interrupted between the two takes as long */
@@ -15,17 +16,20 @@
 /* ---- Acknowledgements -------------------------------------------------------------------------------------------- */
 
 /* una_psn moves to psn, which lies within or just after wqe. What that held of the windows goes to *freed; gives the
- * message's bytes. */
+ * message's bytes that congestion control has not been told of yet. */
 static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, struct window_cost *freed)
 {
 	struct vb_requester *rq = &qp->requester;
 	uint32_t from = psn_index(wqe, rq->una_psn), to = psn_index(wqe, psn);
+	uint32_t before = rq->una_psn, told = 0;
 	uint32_t sent_to = vb_psn_diff(rq->next_psn, psn) < 0 ? psn_index(wqe, rq->next_psn) : to;
 
 	if (vb_psn_diff(rq->next_psn, rq->una_psn) > 0 && sent_to > from) {
 		struct window_cost cost = cost_between(qp, wqe, from, sent_to);
-		freed->out += cost.out;
-		freed->in += cost.in;
+		struct vb_settled settled = vb_selective_settled(qp, wqe, from, sent_to);
+		freed->out += cost.out - settled.out;
+		freed->in += cost.in - settled.in;
+		told = settled.told;
 	}
 	if (!needs_response(wqe)) {
 		uint32_t bytes = bytes_between(qp, wqe, to - 1, to) + VB_BTH_LENGTH;
@@ -36,7 +40,9 @@ static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uin
 	if (vb_psn_diff(rq->next_psn, psn) < 0)
 		rq->next_psn = psn;
 	assert(vb_psn_diff(rq->next_psn, rq->una_psn) >= 0);
-	return bytes_between(qp, wqe, from, to);
+	if (vb_roce(qp)->selective)
+		vb_selective_pass(qp, before, psn, qp->lane->now);
+	return bytes_between(qp, wqe, from, to) - told;
 }
 
 /* The signal to congestion control for an acknowledgement, before that is taken note of. */
@@ -79,6 +85,8 @@ static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet
 	vb_sq_retire_to(qp, index);
 	if (is_progress)
 		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &signal, true, now);
+	if (is_progress)
+		vb_selective_judge(qp, now);
 	assert(is_reached || vb_psn_diff(psn, rq->una_psn) >= 0);
 	return is_reached;
 }
@@ -143,14 +151,22 @@ static void receive_nak(struct vb_qp *qp, const struct vb_packet *packet, vb_tim
 		vb_requester_refused(qp, packet->syndrome, now);
 }
 
+/* psn is acknowledged, and responses to what came before it are not here. */
+static void miss_responses(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	vb_count(qp->lane, VB_IMPLIED_NAK, 1);
+	if (vb_roce(qp)->selective)
+		vb_selective_await(qp, psn, now);
+	else
+		vb_recovery_on_gap(qp, now);
+}
+
 static void receive_ack(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	switch (packet->syndrome & VB_AETH_TYPE_MASK) {
 	case VB_AETH_ACK:
-		if (!acknowledge_through(qp, packet, packet->psn, now)) {
-			vb_count(qp->lane, VB_IMPLIED_NAK, 1);
-			vb_recovery_on_gap(qp, now);
-		}
+		if (!acknowledge_through(qp, packet, packet->psn, now))
+			miss_responses(qp, packet->psn, now);
 		note_credits(qp, packet);
 		break;
 	case VB_AETH_RNR:
@@ -179,11 +195,13 @@ static void response_done(struct vb_qp *qp, const struct vb_packet *packet, stru
 
 	if (ends_piece && rq->rd_atomic_out > 0 && vb_psn_diff(rq->next_psn, psn) > 0)
 		rq->rd_atomic_out--;
+	vb_selective_note_executed(qp, vb_psn_add(wqe->first_psn, end));
 	signal.acked = advance_una(qp, wqe, vb_psn_add(psn, 1), &freed);
 	vb_flight_remove(qp, freed.out, freed.in);
 	if (ends_message)
 		vb_sq_retire_to(qp, vb_after_local_operations(qp, head_index(qp) + 1));
 	vb_recovery_on_progress(qp, psn, &signal, is_only, now);
+	vb_selective_judge(qp, now);
 }
 
 /* A response belongs to the oldest unanswered READ or atomic, or something before it is missing. */
@@ -192,6 +210,10 @@ static struct vb_send_wqe *answered_wqe(struct vb_qp *qp, const struct vb_packet
 	acknowledge_through(qp, packet, vb_psn_add(packet->psn, VB_PSN_MASK), now);
 	if (packet->psn == qp->requester.una_psn)
 		return head_wqe(qp);
+	if (vb_roce(qp)->selective) {
+		vb_selective_hold(qp, packet, now);
+		return NULL;
+	}
 	vb_count(qp->lane, VB_IMPLIED_NAK, 1);
 	vb_recovery_on_gap(qp, now);
 	return NULL;
@@ -238,6 +260,62 @@ static void receive_atomic_response(struct vb_qp *qp, const struct vb_packet *pa
 	response_done(qp, packet, wqe, 0, 1, true, now);
 }
 
+static void receive_response(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	if ((packet->opcode & VB_OPERATION_MASK) == VB_ATOMIC_ACKNOWLEDGE)
+		receive_atomic_response(qp, packet, now);
+	else
+		receive_read_response(qp, packet, now);
+}
+
+/* ---- What came before its turn ----------------------------------------------------------------------------------- */
+
+static bool awaits_a_response(const struct vb_qp *qp)
+{
+	return needs_response(vb_send_wqe_at(&qp->sq, vb_after_local_operations(qp, head_index(qp))));
+}
+
+/* Responses that are held have their turn, and so have requests behind them that the peer had executed long since. */
+static void take_turns(struct vb_qp *qp, vb_time now)
+{
+	static const struct vb_packet nothing;
+	const struct vb_selective *s = vb_roce(qp)->selective;
+	uint32_t before;
+	do {
+		before = qp->requester.una_psn;
+		if (vb_psn_diff(s->executed_psn, before) > 0 && !awaits_a_response(qp))
+			acknowledge_through(qp, &nothing, vb_psn_add(s->executed_psn, VB_PSN_MASK), now);
+		const struct vb_held *held = vb_selective_next_response(qp);
+		if (held) { /* it is gone when una_psn has moved on */
+			struct vb_packet packet = held->packet;
+			receive_response(qp, &packet, now);
+		}
+	} while (qp->requester.una_psn != before && !vb_is_failing(qp));
+}
+
+static void receive_bitmap(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t expected = packet->expected_psn;
+	if (!vb_roce(qp)->selective) {
+		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
+		return;
+	}
+	if (vb_psn_diff(expected, rq->una_psn) < 0 || vb_psn_diff(expected, rq->max_psn) > 0) {
+		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
+		vb_recovery_on_stale_ack(qp, now);
+		return;
+	}
+	vb_count(qp->lane, VB_BITMAP_RECEIVED, 1);
+	uint32_t psn = vb_psn_add(expected, VB_PSN_MASK);
+	if (expected != rq->una_psn && !acknowledge_through(qp, packet, psn, now))
+		miss_responses(qp, psn, now);
+	note_credits(qp, packet);
+	vb_selective_receive_bitmap(qp, packet, now);
+	take_turns(qp, now);
+	vb_requester_proceed(qp, now);
+}
+
 /* The meaning of a reserved code is not known, least of all that anything was executed. A response brings an ACK; the
  * middle one has no AETH. 9.7.5.2, table 44. */
 static bool syndrome_is_known(const struct vb_packet *packet)
@@ -281,6 +359,10 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		return;
 	}
 	vb_flight_be_heard(qp);
+	if (packet->opcode == VB_BITMAP) {
+		receive_bitmap(qp, packet, now);
+		return;
+	}
 	if (!is_outstanding(rq, packet->psn)) {
 		if (brings_credits(qp, packet))
 			vb_schedule(qp);
@@ -293,13 +375,12 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 	case VB_ACKNOWLEDGE:
 		receive_ack(qp, packet, now);
 		break;
-	case VB_ATOMIC_ACKNOWLEDGE:
-		receive_atomic_response(qp, packet, now);
-		break;
 	default:
-		receive_read_response(qp, packet, now);
+		receive_response(qp, packet, now);
 		break;
 	}
+	if (vb_roce(qp)->selective)
+		take_turns(qp, now);
 	await_answer(qp, now);
 	vb_requester_proceed(qp, now);
 }

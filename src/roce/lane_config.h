@@ -43,6 +43,19 @@ struct vb_cnp_policy {
 	vb_time interval;        /* an interval; 0 = 50 us */
 };
 
+/* How RC finds again what was lost. */
+enum vb_recovery_kind {
+	VB_RECOVERY_GO_BACK_N = 0,
+	/* As NICs had it once: a message of which a packet is missing begins again, at both ends. To be held against
+	 * go-back-N: there is no live adapter that does so. */
+	VB_RECOVERY_GO_BACK_0,
+	VB_RECOVERY_SELECTIVE, /* selective.h: peers do so too, and hold as much; nobody asks */
+	VB_RECOVERY_AGREED,    /* selective, with each peer that says it does so too: hello.c; else go-back-N */
+};
+
+#define VB_HOLD_BYTES      (32u << 20) /* a second's eighth at 2 Gb/s */
+#define VB_HOLD_LANE_BYTES (256u << 20)
+
 struct vb_lane_config {
 	/* Each packet looks at these, up to the interval of CNPs. */
 	vb_time ack_delay;   /* how long an ack for a small message waits for data to leave before it */
@@ -81,9 +94,11 @@ struct vb_lane_config {
 	bool rate_in_whole_ns; /* so long a packet waits for the one before it; what is beyond is cut off */
 	vb_time ack_timeout;   /* of QPs that have one; 0 = what their code says, 4.096 us * 2^code */
 	vb_time probe_after;   /* the least silence before a tail probe, and so of all that is probed for; 0 = 1 ms */
-	/* Go-back-0, as NICs had it once: a message of which a packet is missing begins again, at both ends. To be
-	 * held against go-back-N: there is no live adapter that does so. */
-	bool restarts_messages;
+	enum vb_recovery_kind recovery;
+	/* Packets that come before their turn are held, where both ends recover selectively: at most so many bytes of a
+	 * QP, of which the peer is told, and of the lane; 0 = VB_HOLD_BYTES, VB_HOLD_LANE_BYTES. */
+	uint32_t hold_bytes;
+	uint64_t hold_lane_bytes;
 };
 
 /* A lane behind sockets that hold so many bytes, as live processes have it. Who makes it adds a seed, a slot, and what

@@ -20,6 +20,12 @@ static inline uint32_t piece_end(const struct vb_send_wqe *wqe, uint32_t index)
 	return end < bound ? end : bound;
 }
 
+/* One past the last response to the request packet in which packet index is asked for. */
+static inline uint32_t response_end(const struct vb_send_wqe *wqe, uint32_t index)
+{
+	return wqe->opcode == VB_WR_RDMA_READ ? piece_end(wqe, index) : index + 1;
+}
+
 /* The first packet of that piece. */
 static inline uint32_t piece_begin(const struct vb_send_wqe *wqe, uint32_t index)
 {

@@ -104,12 +104,13 @@ static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_
 		vb_count(lane, VB_DROP_BAD_QPN, 1);
 		return;
 	}
-	if ((packet->opcode & ~VB_OPERATION_MASK) == VB_MANUFACTURER) {
+	if (vb_packet_row(packet)->message == VB_MESSAGE_ECHO) {
 		vb_echo_receive(qp, path, packet);
 		return;
 	}
 	bool is_cnp = packet->opcode == VB_CNP && qp->type != VB_QP_UD;
-	if ((packet->opcode & ~VB_OPERATION_MASK) != qp->service && !is_cnp)
+	bool is_ours = (packet->opcode & ~VB_OPERATION_MASK) == VB_MANUFACTURER && qp->type == VB_QP_RC;
+	if ((packet->opcode & ~VB_OPERATION_MASK) != qp->service && !is_cnp && !is_ours)
 		vb_count(lane, VB_DROP_TRANSPORT, 1);
 	else if (qp->type == VB_QP_UD)
 		vb_ud_receive(qp, path, packet);

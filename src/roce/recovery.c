@@ -12,6 +12,7 @@
 #include "roce/message.h"
 #include "roce/peers.h"
 #include "roce/requester.h"
+#include "roce/selective.h"
 #include "core/send_queue.h"
 
 #define PROBE_MAX    (8 * VB_MS)
@@ -42,7 +43,10 @@ struct vb_deadline vb_recovery_deadline(const struct vb_qp *qp)
 {
 	if (!vb_requester_is_busy(qp))
 		return (struct vb_deadline){ 0 };
-	return vb_deadline_earlier(probe_due(qp), vb_retry_ack_timeout(qp, qp->requester.progress_at));
+	struct vb_deadline due =
+		vb_deadline_earlier(probe_due(qp), vb_retry_ack_timeout(qp, qp->requester.progress_at));
+	const struct vb_selective *selective = vb_roce(qp)->selective;
+	return selective ? vb_deadline_earlier(due, selective->due) : due;
 }
 
 /* The first packet is timed: also where it is lost, and another is timed when it is acknowledged. */
@@ -63,7 +67,7 @@ void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time no
 		vb_count(qp->lane, VB_RETRANSMITTED, 1);
 		vb_roce(qp)->congestion.tally.sent_again++;
 	}
-	if (is_new && !re->is_timing) {
+	if (is_new && !re->is_timing && !vb_selective_keeps_account(qp)) {
 		note_begun(&vb_roce(qp)->congestion.tally, now);
 		re->is_timing = true;
 		re->rtt_psn = psn;
@@ -86,6 +90,7 @@ static void forget_progress(struct vb_qp *qp)
 void vb_roce_go_back(struct vb_qp *qp)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	vb_selective_forget_sent(qp);
 	vb_flight_clear(qp);
 	if (qp->transport->restarts_messages)
 		forget_progress(qp);
@@ -117,11 +122,19 @@ static void note_quiet(struct vb_qp *qp, vb_time now)
 		tell_silence(qp);
 }
 
-static void tell_loss(struct vb_qp *qp, vb_time now)
+void vb_recovery_tell_loss(struct vb_qp *qp, vb_time now)
 {
 	vb_congestion_tell(qp,
 		&(struct vb_cc_signal){
 			.event = VB_CC_LOST, .flight = vb_roce(qp)->flight.out + vb_roce(qp)->flight.in, .now = now });
+}
+
+void vb_recovery_measure(struct vb_qp *qp, vb_time rtt)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	re->srtt = re->srtt ? re->srtt + (rtt - re->srtt) / 8 : rtt;
+	vb_selective_note_rtt(qp, rtt);
+	assert(re->srtt >= 0);
 }
 
 static void measure_rtt(struct vb_qp *qp, uint32_t psn, vb_time now, vb_time *rtt)
@@ -134,12 +147,11 @@ static void measure_rtt(struct vb_qp *qp, uint32_t psn, vb_time now, vb_time *rt
 	*rtt = vb_time_since(re->rtt_sent_at, now);
 	if (*rtt > RTT_MAX)
 		*rtt = RTT_MAX;
-	re->srtt = re->srtt ? re->srtt + (*rtt - re->srtt) / 8 : *rtt;
-	assert(re->srtt >= 0);
+	vb_recovery_measure(qp, *rtt);
 }
 
 /* Packets do get lost on the way to this peer: from now on silence most likely means that. */
-static void note_loss(struct vb_qp *qp)
+void vb_recovery_note_loss(struct vb_qp *qp)
 {
 	if (qp->peer)
 		qp->peer->patience = qp->lane->least_silence;
@@ -165,7 +177,7 @@ static void note_probe_answered(struct vb_qp *qp, vb_time now)
 	re->doubt_end = rq->next_psn;
 	re->patience_before = before;
 	if (re->is_probe_in_doubt)
-		note_loss(qp);
+		vb_recovery_note_loss(qp);
 	else
 		note_probe_in_vain(qp, before);
 }
@@ -189,7 +201,7 @@ void vb_recovery_on_progress(
 	vb_congestion_tell(qp, acked);
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
 	bool rest_is_lost = re->probed == VB_PROBE_OLDEST && psn == re->probed_psn && may_answer_probe &&
-			    rq->next_psn != rq->una_psn;
+			    rq->next_psn != rq->una_psn && !vb_roce(qp)->selective;
 	if (re->probed)
 		note_probe_answered(qp, now);
 	else if (re->is_probe_in_doubt && vb_psn_diff(psn, re->doubt_end) >= 0)
@@ -207,7 +219,7 @@ void vb_recovery_on_progress(
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
 	if (rest_is_lost) {
-		tell_loss(qp, now);
+		vb_recovery_tell_loss(qp, now);
 		vb_retry_go_back(qp);
 	}
 	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
@@ -236,8 +248,8 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 	if (!vb_retry_use(qp, now))
 		return;
 	re->is_recovering = true;
-	note_loss(qp);
-	tell_loss(qp, now);
+	vb_recovery_note_loss(qp);
+	vb_recovery_tell_loss(qp, now);
 	vb_retry_go_back(qp);
 	vb_retry_arm(qp, vb_recovery_deadline(qp));
 }
@@ -268,7 +280,7 @@ static void on_ack_timeout(struct vb_qp *qp, vb_time now)
 	rq->progress_at = rq->quiet_since = now;
 	re->is_recovering = false;
 	re->was_probed = false;
-	tell_loss(qp, now);
+	vb_recovery_tell_loss(qp, now);
 	vb_retry_go_back(qp);
 }
 
@@ -287,6 +299,9 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			send_probe(qp);
 		}
 	}
+	const struct vb_selective *selective = vb_roce(qp)->selective;
+	if (selective && vb_deadline_due(selective->due, now))
+		vb_selective_judge(qp, now);
 	if (!vb_is_failing(qp))
 		vb_retry_arm(qp, vb_recovery_deadline(qp));
 }
@@ -307,8 +322,9 @@ void vb_recovery_check(const struct vb_qp *qp)
 		uint32_t from = psn_index(wqe, psn), end = from + (uint32_t)vb_psn_diff(rq->next_psn, psn);
 		end = end < wqe->psn_count ? end : wqe->psn_count;
 		struct window_cost cost = cost_between(qp, wqe, from, end);
-		out += cost.out;
-		in += cost.in;
+		struct vb_settled settled = vb_selective_settled(qp, wqe, from, end);
+		out += cost.out - settled.out;
+		in += cost.in - settled.in;
 		for (uint32_t at = from; needs_response(wqe) && at < end; at += span_at(wqe, at))
 			responses++;
 		psn = vb_psn_add(wqe->first_psn, end);

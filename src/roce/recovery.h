@@ -23,6 +23,10 @@ struct vb_recovery {
 	uint32_t probed_psn;
 };
 
+/* Packets do get lost on the way to the peer. */
+void vb_recovery_note_loss(struct vb_qp *qp);
+void vb_recovery_tell_loss(struct vb_qp *qp, vb_time now); /* to congestion control */
+void vb_recovery_measure(struct vb_qp *qp, vb_time rtt);
 void vb_recovery_check(const struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
 /* psn and what is before it is acknowledged, which congestion control is told, with the round trip if that was

@@ -12,6 +12,7 @@
 #include "roce/message.h"
 #include "roce/peers.h"
 #include "roce/requester.h"
+#include "roce/selective.h"
 #include "core/send_queue.h"
 
 /* Hard cap, whatever the window: with twice as many PSNs outstanding, old and new could not be told apart. */
@@ -39,9 +40,7 @@ static void fill_extension_headers(
 		packet->inv_rkey = wqe->imm_or_inv;
 }
 
-/* Builds the request packet of packets index .. end - 1 of the message (of a READ; others have one). False: a local SGE
- * forbids it. */
-static bool build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
+bool vb_requester_build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
 {
 	bool is_first = index == 0, is_last = end == wqe->psn_count;
 	uint8_t opcode = (uint8_t)(qp->service | operation_of(wqe, is_first, is_last));
@@ -139,9 +138,9 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 	if (index > 0 && rq->has_credits && takes_a_receive(wqe) && vb_psn_diff(wqe->ssn, rq->credit_limit) > 0 &&
 		rq->next_psn != rq->una_psn)
 		return false; /* the probe beyond the credits is one packet */
-	if (!vb_flight_allows(qp, cost.out, cost.in))
+	if (vb_selective_is_full(qp, span) || !vb_flight_allows(qp, cost.out, cost.in))
 		return false;
-	if (!build(qp, batch, wqe, index, index + span)) {
+	if (!vb_requester_build(qp, batch, wqe, index, index + span)) {
 		vb_batch_undo(batch);
 		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 		return false;
@@ -157,6 +156,7 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 	if (vb_psn_diff(rq->next_psn, rq->max_psn) > 0)
 		rq->max_psn = rq->next_psn;
 	vb_recovery_on_sent(qp, vb_psn_add(psn, span - 1), is_new, now);
+	vb_selective_on_sent(qp, psn, span, !is_new, now);
 	return true;
 }
 
@@ -167,7 +167,7 @@ static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct 
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	const struct vb_requester *rq = &qp->requester;
 	const struct vb_opcode *row = vb_packet_row(last);
-	if (!qp->is_reliable || re->probed || rq->pending_error || row->is_response ||
+	if (!qp->is_reliable || re->probed || vb_selective_keeps_account(qp) || rq->pending_error || row->is_response ||
 		(row->place != VB_FIRST && row->place != VB_MIDDLE) || rq->next_psn != rq->max_psn ||
 		last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
 		return NULL;
@@ -228,7 +228,7 @@ static bool emit_unacknowledged(struct vb_qp *qp, struct vb_batch *batch, struct
 
 	if (!vb_echo_allows(qp, cost, now))
 		return false;
-	if (!build(qp, batch, wqe, index, index + 1)) {
+	if (!vb_requester_build(qp, batch, wqe, index, index + 1)) {
 		vb_batch_undo(batch);
 		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 		return false;
@@ -254,10 +254,12 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	re->probe = VB_PROBE_NONE;
 	if (rq->next_psn == rq->una_psn)
 		return false;
+	if (vb_selective_has_lost(qp)) /* what it waits for may be lost as well */
+		return vb_selective_emit(qp, batch, true, now);
 	struct vb_send_wqe *wqe = vb_requester_wqe_of(qp, rq->una_psn);
 	uint32_t psn = rq->una_psn;
 	if (is_newest && wqe && !needs_response(wqe)) {
-		psn = vb_psn_add(rq->next_psn, VB_PSN_MASK);
+		psn = vb_selective_newest_missing(qp);
 		wqe = vb_requester_wqe_of(qp, psn);
 	} else {
 		is_newest = false;
@@ -267,12 +269,15 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	uint32_t index = psn_index(wqe, psn);
 	if (is_newest && is_read(wqe))
 		index = piece_begin(wqe, index);
-	if (!build(qp, batch, wqe, index, index + 1)) {
+	uint32_t span = vb_selective_must_be_whole(qp, wqe, index) ? span_at(wqe, index) : 1;
+	if (!vb_requester_build(qp, batch, wqe, index, index + span)) {
 		vb_batch_undo(batch);
 		return false;
 	}
 	struct vb_packet *packet = &batch->out[batch->count - 1].packet;
 	packet->ackreq = true;
+	vb_selective_before_probe(qp);
+	vb_selective_on_sent(qp, packet->psn, span, true, now);
 	re->probed = is_newest ? VB_PROBE_NEWEST : VB_PROBE_OLDEST;
 	re->probed_psn = packet->psn;
 	re->is_timing = false;
@@ -288,7 +293,8 @@ bool vb_requester_has_work(const struct vb_qp *qp)
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	const struct vb_requester *rq = &qp->requester;
 	return vb_requester_may_send(qp) &&
-	       (re->probe || rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire));
+	       (re->probe || vb_selective_has_lost(qp) ||
+		       rq->cursor != atomic_load_explicit(&qp->sq.tail, memory_order_acquire));
 }
 
 bool vb_requester_has_unsent(const struct vb_qp *qp)
@@ -297,7 +303,7 @@ bool vb_requester_has_unsent(const struct vb_qp *qp)
 	const struct vb_requester *rq = &qp->requester;
 	if (!vb_requester_has_work(qp))
 		return false;
-	if (re->probe)
+	if (re->probe || vb_selective_has_lost(qp))
 		return true;
 	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, rq->cursor);
 	bool is_sent = wqe->is_started && psn_index(wqe, rq->next_psn) >= wqe->psn_count;
@@ -312,6 +318,8 @@ bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 		return false;
 	if (re->probe && vb_requester_may_send(qp) && emit_probe(qp, batch, now))
 		return true;
+	if (vb_selective_has_lost(qp) && vb_requester_may_send(qp))
+		return vb_selective_emit(qp, batch, false, now);
 	struct vb_send_wqe *wqe = vb_requester_next(qp, now);
 	if (!wqe)
 		return false;

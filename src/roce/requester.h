@@ -4,6 +4,12 @@
 
 #include "roce/holder.h"
 
+struct vb_send_wqe;
+
+/* Builds the request packet of packets index .. end - 1 of the message (of a READ; others have one). False: a local SGE
+ * forbids it. */
+bool vb_requester_build(
+	struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, uint32_t index, uint32_t end);
 bool vb_requester_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now); /* false: nothing to send now */
 /* At most so many Middles, right behind the First or Middle that was emitted last, which nothing but their place in the
  * message tells from it; gives their number, often 0. */

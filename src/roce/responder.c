@@ -11,6 +11,7 @@
 #include "core/execute.h"
 #include "roce/request_packet.h"
 #include "roce/responder.h"
+#include "roce/selective.h"
 #include "core/xrc.h"
 
 void vb_responses_reset(struct vb_qp *qp)
@@ -116,7 +117,7 @@ static void conclude(
 }
 
 /* A request is judged once. */
-static void receive_expected(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+void vb_responder_execute(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	uint64_t before = 0;
 	enum vb_verdict verdict = (enum vb_verdict)vb_roce(qp)->responses.verdict;
@@ -137,8 +138,10 @@ static void forget_message(struct vb_qp *qp)
 	assert(qp->target.open == VB_NO_MESSAGE);
 }
 
-static void receive_ahead(struct vb_qp *qp, vb_time now)
+static void receive_ahead(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
+	if (vb_roce(qp)->selective && vb_early_receive(qp, packet, now))
+		return;
 	vb_count(qp->lane, VB_OUT_OF_ORDER, 1);
 	if (qp->responder.nak_sent) {
 		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
@@ -181,11 +184,14 @@ void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		return;
 	}
 	vb_responder_establish(qp);
-	int32_t ahead = vb_psn_diff(packet->psn, qp->responder.expected_psn);
-	if (ahead == 0)
-		receive_expected(qp, packet, now);
-	else if (ahead > 0)
-		receive_ahead(qp, now);
+	uint32_t expected = qp->responder.expected_psn;
+	int32_t ahead = vb_psn_diff(packet->psn, expected);
+	if (ahead == 0) {
+		vb_responder_execute(qp, packet, now);
+		if (vb_early_has_any(qp))
+			vb_early_proceed(qp, expected, now);
+	} else if (ahead > 0)
+		receive_ahead(qp, packet, now);
 	else
 		vb_responder_duplicate(qp, packet, now);
 }
@@ -200,7 +206,8 @@ size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *pa
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
 	size_t taken = 1;
-	if (qp->type != VB_QP_RC || qp->target.open != VB_MESSAGE_WRITE || vb_state(qp) == VB_QPS_ERR)
+	if (qp->type != VB_QP_RC || vb_early_has_any(qp) || qp->target.open != VB_MESSAGE_WRITE ||
+		vb_state(qp) == VB_QPS_ERR)
 		return 0;
 	while (taken < n && packets[taken].pkey == packets[0].pkey && is_next_middle(qp, &packets[taken]) &&
 		vb_execute_middle(&qp->target, packets[taken].payload, packets[taken].payload_length)) {

@@ -55,6 +55,8 @@ struct vb_responses {
 _Static_assert(sizeof(struct vb_responses) <= 64, "one line");
 
 void vb_responses_reset(struct vb_qp *qp);
+/* The request at the expected PSN, whose turn it is. */
+void vb_responder_execute(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* Of a train whose first packet was just accepted: takes the Middles behind it that want nothing but their place, and
  * gives their number. */
@@ -77,6 +79,8 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch);
 bool vb_responder_emit_cnp(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
 /* The memory of a READ response turned out not to be there: remote operational error. */
 void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* READ responses that the peer has missed are to leave once more. */
+bool vb_responder_has_repeats(const struct vb_qp *qp);
 bool vb_responder_has_room(const struct vb_qp *qp);
 /* A request was executed that takes a response: it is sent, and remembered. before: what an atomic found. */
 void vb_responder_answer(struct vb_qp *qp, const struct vb_packet *packet, uint32_t psn_count, uint64_t before);

@@ -10,6 +10,7 @@
 #include "roce/peers.h"
 #include "core/queues.h"
 #include "roce/responder.h"
+#include "roce/selective.h"
 
 #define ACK_AT_ONCE_PACKETS 4
 #define ACK_AT_ONCE_BYTES   4096
@@ -90,6 +91,19 @@ static struct vb_resource *oldest_active(struct vb_responses *rs)
 	return oldest;
 }
 
+/* After a bitmap: another, or the ACK, unless the bitmap has said as much. */
+static void say_the_rest(struct vb_qp *qp, bool waits)
+{
+	struct vb_ack *ack = &vb_roce(qp)->responses.ack;
+	if (!waits && !vb_early_is_told(qp)) {
+		*ack = (struct vb_ack){ 0 };
+		return;
+	}
+	ack->is_urgent = true;
+	if (!waits)
+		vb_schedule_reply(qp);
+}
+
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
@@ -98,15 +112,22 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	vb_schedule_no_ack(qp);
 	if (!ack->is_wanted)
 		return false;
-	uint32_t msn = qp->responder.msn;
+	uint32_t msn = qp->responder.msn, answered = qp->responder.expected_psn;
+	bool waits = vb_responder_has_repeats(qp);
 	if (rs->active_resources) {
 		const struct vb_resource *resource = oldest_active(rs);
-		if (vb_psn_diff(ack->psn, resource->next_psn) >= 0) {
-			ack->is_urgent =
-				true; /* comes after the responses; they schedule the QP until they are through */
-			return false;
-		}
+		waits |= vb_psn_diff(ack->psn, resource->next_psn) >= 0;
 		msn = vb_psn_add(resource->msn, VB_PSN_MASK); /* of what is answered nothing is done yet */
+		answered = resource->next_psn;
+	}
+	if (vb_early_is_told(qp)) {
+		vb_early_emit_bitmap(qp, batch, answered, msn);
+		say_the_rest(qp, waits);
+		return true;
+	}
+	if (waits) { /* comes after the responses; they schedule the QP until they are through */
+		ack->is_urgent = true;
+		return false;
 	}
 	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->service | VB_ACKNOWLEDGE, &qp->attr.av);
 	out->packet.psn = ack->psn;
@@ -230,7 +251,22 @@ void vb_responder_drop_resources(struct vb_qp *qp)
 	struct vb_responses *rs = &vb_roce(qp)->responses;
 	for (uint8_t i = 0; i < rs->resource_count; i++)
 		deactivate(rs, &rs->resources[i]);
+	if (vb_roce(qp)->selective)
+		vb_roce(qp)->selective->repeat_count = 0;
 	assert(rs->active_resources == 0);
+}
+
+/* The READ that was executed, and has a response of that PSN. */
+static const struct vb_resource *of_psn(const struct vb_qp *qp, uint32_t psn)
+{
+	const struct vb_responses *rs = &vb_roce(qp)->responses;
+	for (uint8_t i = 0; i < rs->resource_count; i++) {
+		const struct vb_resource *resource = &rs->resources[i];
+		bool is_read = resource->is_used && !resource->is_atomic;
+		if (is_read && ((psn - resource->first_psn) & VB_PSN_MASK) < resource->psn_count)
+			return resource;
+	}
+	return NULL;
 }
 
 /* The remembered request that this duplicate repeats: same key, beginning within its range of PSNs and memory. */
@@ -252,6 +288,21 @@ static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *
 }
 
 /* Responses of the present round that have not left stay to be sent: a duplicate rewinds it, never cuts it short. */
+static bool add_repeat(struct vb_qp *qp, uint32_t psn, uint32_t end)
+{
+	struct vb_selective *s = vb_roce(qp)->selective;
+	if (!s || s->repeat_count == VB_REPEATS)
+		return false;
+	s->repeats[(s->repeat_first + s->repeat_count++) % VB_REPEATS] = (struct vb_repeat){ psn, end };
+	return true;
+}
+
+bool vb_responder_has_repeats(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = vb_roce(qp)->selective;
+	return s && s->repeat_count > 0;
+}
+
 static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const struct vb_packet *packet)
 {
 	uint32_t offset = vb_offset_of(qp, (packet->psn - resource->first_psn) & VB_PSN_MASK);
@@ -259,6 +310,10 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const st
 	uint32_t rest = resource->length - offset, length = packet->dma_length < rest ? packet->dma_length : rest;
 	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, length));
 
+	/* What has not left for the first time leaves in its turn. */
+	bool has_left = !resource->is_active || vb_psn_diff(resource->next_psn, end) >= 0;
+	if (has_left && add_repeat(qp, packet->psn, end))
+		return;
 	bool is_going_on = resource->is_active && vb_psn_diff(packet->psn, resource->next_psn) >= 0;
 	if (!resource->is_active || vb_psn_diff(end, resource->end_psn) > 0)
 		resource->end_length = offset + length;
@@ -281,6 +336,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 	vb_count(qp->lane, VB_DUPLICATES, 1);
 	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {
 		/* Acknowledge the newest completed packet again, unless a NAK that says as much is about to leave. */
+		vb_early_tell_again(qp);
 		if (!rs->ack.is_wanted || (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK)
 			vb_responder_ack(qp, vb_responder_ack_syndrome(qp),
 				vb_psn_add(qp->responder.expected_psn, VB_PSN_MASK), true, now);
@@ -321,6 +377,44 @@ void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 		refuse_rest(qp, psn, VB_NAK_REMOTE_OPERATION, VB_CAUSE_LOCAL_FAULT, now);
 }
 
+static void add_read_response(struct vb_qp *qp, struct vb_batch *batch, const struct vb_resource *resource,
+	uint8_t opcode, uint32_t psn, const void *bytes, uint32_t length)
+{
+	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
+	out->packet.psn = psn;
+	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
+	out->packet.msn = resource->msn;
+	out->packet.payload_length = length;
+	vb_batch_is_response(batch);
+	vb_batch_add_iov(batch, out, bytes, length);
+}
+
+/* One packet of what the peer has missed. The peer may have had it meanwhile, and revoked the key in good faith: then
+ * the rest is dropped. */
+static bool emit_repeat(struct vb_qp *qp, struct vb_batch *batch)
+{
+	struct vb_selective *s = vb_roce(qp)->selective;
+	struct vb_repeat *repeat = &s->repeats[s->repeat_first];
+	const struct vb_resource *resource = of_psn(qp, repeat->psn);
+	struct vb_reach reach = { 0 };
+	uint32_t offset = resource ? vb_offset_of(qp, (repeat->psn - resource->first_psn) & VB_PSN_MASK) : 0;
+	uint32_t rest = resource ? resource->length - offset : 0, length = rest < qp->mtu ? rest : qp->mtu;
+	bool is_gone =
+		!resource || (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey,
+						    resource->va + offset, length, VB_ACCESS_REMOTE_READ, &reach));
+	if (!is_gone)
+		add_read_response(qp, batch, resource, qp->service | VB_READ_RESPONSE_ONLY, repeat->psn,
+			length ? vb_load(&reach, length) : NULL, length);
+	else
+		vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
+	repeat->psn = is_gone ? repeat->end_psn : vb_psn_add(repeat->psn, 1);
+	if (repeat->psn == repeat->end_psn) {
+		s->repeat_first = (s->repeat_first + 1) % VB_REPEATS;
+		s->repeat_count--;
+	}
+	return !is_gone;
+}
+
 static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
 {
 	uint32_t psn = resource->next_psn;
@@ -340,14 +434,7 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 		return false;
 	}
 	uint8_t opcode = qp->service | read_response_opcode(psn == resource->start_psn, is_last);
-	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
-	out->packet.psn = psn;
-	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
-	out->packet.msn = resource->msn;
-	out->packet.payload_length = length;
-	vb_batch_is_response(batch);
-	if (length > 0)
-		vb_batch_add_iov(batch, out, vb_load(&reach, length), length);
+	add_read_response(qp, batch, resource, opcode, psn, length ? vb_load(&reach, length) : NULL, length);
 	resource->next_psn = vb_psn_add(psn, 1);
 	if (is_last) {
 		deactivate(&vb_roce(qp)->responses, resource);
@@ -372,12 +459,14 @@ static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource,
 bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
+	if (vb_responder_has_repeats(qp) && emit_repeat(qp, batch))
+		return true;
 	if (rs->active_resources == 0)
 		return false;
 	struct vb_resource *resource = oldest_active(rs);
 	/* Responses acknowledge what came before them; an ack that waits for less says nothing new. */
 	if (rs->ack.is_wanted && (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK &&
-		vb_psn_diff(rs->ack.psn, resource->next_psn) < 0) {
+		vb_psn_diff(rs->ack.psn, resource->next_psn) < 0 && !vb_early_is_told(qp)) {
 		rs->ack = (struct vb_ack){ 0 };
 		vb_schedule_no_ack(qp);
 	}

@@ -15,6 +15,7 @@
 
 struct vb_echo;
 struct vb_echo_reply;
+struct vb_selective;
 
 #define VB_LANE_CLASSES 8 /* that a wire tells apart */
 
@@ -27,6 +28,7 @@ struct vb_roce_qp {
 	struct vb_echo *echo;  /* UC, UD: made when first needed */
 	uint64_t last_frame;   /* of the lane's, that a raw QP was given */
 	_Alignas(VB_CACHE_LINE) struct vb_responses responses;
+	struct vb_selective *selective;                  /* both ends recover so; NULL: go-back-N */
 	_Alignas(VB_CACHE_LINE) struct vb_flight flight; /* what lies between una_psn and next_psn */
 	uint16_t overhead;                               /* what a packet costs a window beside its payload */
 	bool requests_first; /* in its next turn: responses and requests take turns at being first */
@@ -77,6 +79,7 @@ struct vb_roce_lane {
 
 	/* QPs that would be ready, by traffic class; empty where that is not held */
 	struct vb_list held[VB_LANE_CLASSES];
+	uint64_t held_bytes;  /* of packets that came before their turn, of all QPs */
 	uint64_t frames;      /* received, ever */
 	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;

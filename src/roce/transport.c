@@ -7,6 +7,7 @@
 #include "roce/echo.h"
 #include "roce/peers.h"
 #include "roce/requester.h"
+#include "roce/selective.h"
 #include "roce/roce.h"
 #include "roce/ud.h"
 
@@ -28,6 +29,7 @@ void vb_roce_qp_deinit(struct vb_qp *qp)
 	free(vb_roce(qp)->responses.resources);
 	free(vb_roce(qp)->echo);
 	free(vb_roce(qp)->spread);
+	vb_selective_end(qp);
 }
 
 static void forget_requests(struct vb_roce_qp *roce)
@@ -46,6 +48,7 @@ int vb_roce_requests_reset(struct vb_qp *qp, vb_time now)
 	if (error)
 		return error;
 	forget_requests(roce);
+	vb_selective_begin_requests(qp);
 	return 0;
 }
 
@@ -94,6 +97,7 @@ void vb_roce_clear(struct vb_qp *qp)
 	struct vb_roce_qp *roce = vb_roce(qp);
 	forget_requests(roce);
 	vb_responses_reset(qp);
+	vb_selective_end(qp);
 }
 
 bool vb_roce_is_quiet(const struct vb_qp *qp)
@@ -120,6 +124,7 @@ void vb_roce_stop(struct vb_qp *qp)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);
 	vb_echo_give_up(qp);
+	vb_selective_stop_requests(qp);
 	vb_flight_stop(qp);
 	vb_congestion_stop(qp);
 	roce->recovery.probe = VB_PROBE_NONE;
@@ -133,6 +138,7 @@ void vb_roce_end(struct vb_qp *qp)
 {
 	vb_congestion_end(qp);
 	vb_responder_drop_resources(qp);
+	vb_early_stop(qp);
 	if (!vb_roce(qp)->responses.ack.is_wanted)
 		return;
 	vb_schedule_no_ack(qp);
@@ -161,6 +167,7 @@ bool vb_roce_has_packets(const struct vb_qp *qp)
 void vb_roce_check(const struct vb_qp *qp)
 {
 	vb_responses_check(qp);
+	vb_selective_check(qp);
 	vb_flight_check(qp);
 	vb_congestion_check(qp);
 	if (qp->local_peer)

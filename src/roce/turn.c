@@ -19,9 +19,14 @@ static bool emit_request(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	return vb_requester_emit(qp, batch, now);
 }
 
+static bool has_responses(const struct vb_qp *qp)
+{
+	return vb_roce(qp)->responses.active_resources > 0 || vb_responder_has_repeats(qp);
+}
+
 static bool emit_response(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
-	return vb_roce(qp)->responses.active_resources > 0 && vb_responder_emit(qp, batch, now);
+	return has_responses(qp) && vb_responder_emit(qp, batch, now);
 }
 
 static bool emit_one(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
@@ -55,7 +60,7 @@ static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first
 
 static bool has_data(const struct vb_qp *qp)
 {
-	return vb_roce(qp)->responses.active_resources > 0 || vb_requester_has_unsent(qp);
+	return has_responses(qp) || vb_requester_has_unsent(qp);
 }
 
 /* The next packet may not leave yet. Waits for that if there is one. */
@@ -140,10 +145,11 @@ bool vb_roce_take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget
 	if (vb_roce_lane_of(qp)->replies_held)
 		return was_cut_short;
 	/* Responses left before the ack that was held back. */
-	if (vb_roce(qp)->responses.ack.is_wanted && (vb_roce(qp)->responses.ack.is_urgent || batch->count > first)) {
+	while (vb_roce(qp)->responses.ack.is_wanted && (vb_roce(qp)->responses.ack.is_urgent || batch->count > first)) {
 		if (!vb_batch_has_room(batch, budget))
 			return true;
-		vb_responder_emit_ack(qp, batch);
+		if (!vb_responder_emit_ack(qp, batch))
+			break;
 	}
 	return was_cut_short;
 }
@@ -174,11 +180,12 @@ static bool emit_replies(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 {
 	if (vb_roce(qp)->responses.cnp_wanted)
 		vb_responder_emit_cnp(qp, batch, now);
-	if (!vb_roce(qp)->responses.ack.is_wanted)
-		return true;
-	if (!vb_batch_has_room(batch, budget))
-		return false;
-	vb_responder_emit_ack(qp, batch);
+	while (vb_roce(qp)->responses.ack.is_wanted) {
+		if (!vb_batch_has_room(batch, budget))
+			return false;
+		if (!vb_responder_emit_ack(qp, batch))
+			break;
+	}
 	assert(!vb_roce(qp)->responses.cnp_wanted);
 	return true;
 }

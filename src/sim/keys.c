@@ -325,8 +325,9 @@ const struct scenario_key scenario_keys[] = {
 	  "before the timeout" },
 	{ "transport.ack-class", VALUE_COUNT, FIELD(ack_class), BOUNDS(0, FABRIC_CLASSES - 1), .preset = "0",
 	  .help = "traffic class of acknowledgements and CNPs" },
-	{ "transport.recovery", VALUE_WORD, FIELD(recovery), .words = "go-back-n|go-back-0", .preset = "go-back-n",
-	  .help = "what is sent again: all from the missing packet on or, as early NICs did, the whole message" },
+	{ "transport.recovery", VALUE_WORD, FIELD(recovery), .words = "go-back-n|go-back-0|selective", .preset = "go-back-n",
+	  .help = "what is sent again: all from the missing packet on; as early NICs did, the whole message; or what is missing "
+	  "alone" },
 	{ "transport.marks", VALUE_WORD, FIELD(marks), .words = "cnps|acks", .preset = "cnps", FROM("engine"),
 	  .help = "how senders learn of marks: by CNPs, or by the acknowledgements of marked packets" },
 	{ "transport.cnp-interval", VALUE_TIME, FIELD(cnp_interval), BOUNDS(1, 8e13), .preset = "50us",

@@ -85,7 +85,7 @@ struct scenario {
 	enum { MARKS_BY_CNPS, MARKS_BY_ACKS } marks;
 	enum { BEHIND_NIC, BEHIND_SOCKETS } behind;
 	uint32_t receive_buffer;
-	enum { GO_BACK_N, GO_BACK_0 } recovery;
+	enum { GO_BACK_N, GO_BACK_0, SELECTIVE } recovery; /* as enum vb_recovery_kind */
 	vb_time timeout, probe;
 	/* workload */
 	struct scenario_workload workloads[SCENARIO_WORKLOADS];

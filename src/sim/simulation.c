@@ -428,8 +428,10 @@ static void add_labels(struct simulation *simulation)
 		label(simulation, "TCP's hosts take no CPU time (transport.cpu-packet, cpu-byte)");
 	if (config->receive_buffer)
 		label(simulation, "engines as in processes behind sockets");
-	if (config->restarts_messages)
+	if (config->recovery == VB_RECOVERY_GO_BACK_0)
 		label(simulation, "go-back-0: messages start over when a packet is lost, as on no adapter today");
+	if (config->recovery == VB_RECOVERY_SELECTIVE) /* it puts packets in order */
+		return;
 	if (routing == ROUTING_SPRAY)
 		label(simulation, endpoints[config->endpoint].sprayed);
 	if (routing == ROUTING_ADAPTIVE)
@@ -473,7 +475,7 @@ static void configure(struct simulation *simulation)
 		.acks_tell_marks = scenario->marks == MARKS_BY_ACKS,
 		.receive_buffer = is_process ? scenario->receive_buffer : 0,
 		.tells_queues = scenario->tells_queues,
-		.restarts_messages = scenario->recovery == GO_BACK_0,
+		.recovery = (enum vb_recovery_kind)scenario->recovery,
 		.limit = scenario->limit,
 		.stall = scenario->stall,
 		.captured_links = simulation->captured,

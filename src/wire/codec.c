@@ -79,6 +79,15 @@ static inline void read_header(struct vb_packet *packet, enum vb_header header, 
 	case VB_FETH:
 		packet->flush = vb_load_be32(b);
 		break;
+	case VB_HELLOETH:
+		packet->hold_bytes = vb_load_be32(b);
+		packet->hello = b[4];
+		break;
+	case VB_BITMAPETH:
+		packet->expected_psn = vb_load_be24(b + 1);
+		packet->bits[0] = vb_load_be64(b + 4);
+		packet->bits[1] = vb_load_be64(b + 12);
+		break;
 	case VB_CNP_RESERVED:
 	case VB_END:
 	case VB_HEADER_COUNT:
@@ -124,6 +133,17 @@ static inline void write_header(const struct vb_packet *packet, enum vb_header h
 		break;
 	case VB_FETH:
 		vb_store_be32(b, packet->flush);
+		break;
+	case VB_HELLOETH:
+		memset(b, 0, 8);
+		vb_store_be32(b, packet->hold_bytes);
+		b[4] = packet->hello;
+		break;
+	case VB_BITMAPETH:
+		b[0] = 0;
+		vb_store_be24(b + 1, packet->expected_psn);
+		vb_store_be64(b + 4, packet->bits[0]);
+		vb_store_be64(b + 12, packet->bits[1]);
 		break;
 	case VB_CNP_RESERVED:
 		memset(b, 0, 16);

@@ -17,6 +17,8 @@
 		: (header) == VB_XRCETH       ? 4                                                                      \
 		: (header) == VB_FETH         ? 4                                                                      \
 		: (header) == VB_CNP_RESERVED ? 16                                                                     \
+		: (header) == VB_HELLOETH     ? 8                                                                      \
+		: (header) == VB_BITMAPETH    ? 20                                                                     \
 					      : 0)
 
 /* clang-format off */
@@ -32,6 +34,8 @@ const uint8_t vb_header_length[VB_HEADER_COUNT] = {
 	[VB_XRCETH]	  = LENGTH_OF(VB_XRCETH),
 	[VB_FETH]	  = LENGTH_OF(VB_FETH),
 	[VB_CNP_RESERVED] = LENGTH_OF(VB_CNP_RESERVED),
+	[VB_HELLOETH]	  = LENGTH_OF(VB_HELLOETH),
+	[VB_BITMAPETH]	  = LENGTH_OF(VB_BITMAPETH),
 };
 
 /* The headers after the BTH, of all but the requests of XRC, and of those. */
@@ -100,6 +104,8 @@ const struct vb_opcode vb_opcodes[256] = {
 	/* Manufacturer opcodes, sent between Verbena peers only. */
 	[VB_ECHO_REQUEST] = { "vb.echo_request", PLAIN(DETH, END), KIND(ECHO, ONLY, NONE) },
 	[VB_ECHO_REPLY]   = { "vb.echo_reply",   PLAIN(END, END),  KIND(ECHO, ONLY, NONE), .is_response = true },
+	[VB_HELLO]        = { "vb.hello",        PLAIN(HELLOETH, END),     KIND(HELLO, ONLY, NONE) },
+	[VB_BITMAP]       = { "vb.bitmap",       PLAIN(AETH, BITMAPETH),   KIND(BITMAP, ONLY, NONE), .is_response = true },
 };
 
 /* clang-format on */

@@ -47,6 +47,8 @@ enum {
 	VB_ECHO_REQUEST =
 		0xE0, /* asks the peer to say that it has taken all packets that arrived before: roce/echo.c */
 	VB_ECHO_REPLY = 0xE1,
+	VB_HELLO = 0xE2,  /* the sender's QP recovers selectively, and asks whether this one does: roce/hello.c */
+	VB_BITMAP = 0xE3, /* which packets have arrived before their turn: roce/hold.c */
 };
 
 enum vb_header {
@@ -61,6 +63,8 @@ enum vb_header {
 	VB_XRCETH,
 	VB_FETH,
 	VB_CNP_RESERVED, /* sixteen zero bytes */
+	VB_HELLOETH,     /* ours: what the sender holds at most (4 bytes), flags (1), three zero bytes */
+	VB_BITMAPETH,    /* ours: a zero byte, the expected PSN (3), and a bit for each of 128 PSNs (16) */
 	VB_HEADER_COUNT,
 };
 
@@ -76,6 +80,8 @@ enum vb_message {
 	VB_MESSAGE_ACK, /* ACK, NAK, RNR NAK and atomic ACK */
 	VB_MESSAGE_CNP,
 	VB_MESSAGE_ECHO,
+	VB_MESSAGE_HELLO,
+	VB_MESSAGE_BITMAP,
 };
 
 enum vb_place { VB_ONLY, VB_FIRST, VB_MIDDLE, VB_LAST };

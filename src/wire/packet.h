@@ -44,6 +44,13 @@ enum {
 	VB_FETH_LEVEL_MASK = 3,
 };
 
+/* Of a hello. */
+enum {
+	VB_HELLO_ANSWERS = 1, /* it answers one, and is not answered */
+};
+
+#define VB_BITMAP_PSNS 128 /* of one bitmap */
+
 /* One cache line. Extension headers that no opcode has together share their place: only the fields of the headers in
  * the opcode's row are valid. */
 struct vb_packet {
@@ -69,13 +76,20 @@ struct vb_packet {
 			uint32_t xrc_srqn; /* XRCETH */
 		};
 		struct {
-			uint64_t atomic_result; /* AtomicAckETH */
-			uint32_t msn;           /* AETH, 24 bits */
-			uint8_t syndrome;       /* AETH */
+			union {
+				uint64_t atomic_result; /* AtomicAckETH */
+				uint32_t expected_psn;  /* BITMAPETH, 24 bits: what came before it has been executed */
+			};
+			uint32_t msn;     /* AETH, 24 bits */
+			uint8_t syndrome; /* AETH */
 		};
 		struct {
 			uint32_t qkey;    /* DETH */
 			uint32_t src_qpn; /* DETH */
+		};
+		struct {
+			uint32_t hold_bytes; /* HELLOETH */
+			uint8_t hello;       /* HELLOETH: VB_HELLO_ANSWERS, and bits that nobody has given a meaning */
 		};
 	};
 	union {
@@ -89,6 +103,7 @@ struct vb_packet {
 			uint64_t swap_add; /* AtomicETH */
 			uint64_t compare;  /* AtomicETH */
 		};
+		uint64_t bits[VB_BITMAP_PSNS / 64]; /* BITMAPETH: bit i % 64 of i / 64 is the PSN of the BTH plus i */
 	};
 };
 

@@ -258,6 +258,14 @@ static void read_header(struct line *line, struct actor *actor, struct vb_packet
 	case VB_ATOMICACKETH:
 		packet->atomic_result = line_number(line, "result", 0);
 		break;
+	case VB_HELLOETH:
+		packet->hold_bytes = (uint32_t)line_number(line, "hold", 0);
+		packet->hello = line_flag(line, "answers") ? VB_HELLO_ANSWERS : 0;
+		break;
+	case VB_BITMAPETH:
+		packet->expected_psn = (uint32_t)line_number(line, "expected", 0);
+		packet->bits[0] = line_number(line, "bits", 0);
+		break;
 	case VB_AETH:
 		packet->syndrome = read_syndrome(line);
 		packet->msn = (uint32_t)line_number(line, "msn", messages_until(actor, packet->psn));

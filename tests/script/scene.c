@@ -49,7 +49,9 @@ static void read_habits(struct line *line, struct vb_lane_config *config)
 	config->ack_timeout = line_time(line, "ack_timeout", 0);
 	config->probe_after = line_time(line, "probe_after", 0);
 	config->never_probes = line_flag(line, "never_probes");
-	config->restarts_messages = line_flag(line, "go_back_0");
+	config->recovery = line_flag(line, "go_back_0")   ? VB_RECOVERY_GO_BACK_0
+			   : line_flag(line, "selective") ? VB_RECOVERY_SELECTIVE
+							  : VB_RECOVERY_GO_BACK_N;
 	stage.budget = (unsigned)line_number(line, "budget", VB_BATCH_PACKETS);
 }
 

@@ -140,7 +140,7 @@ static void open_end(uint32_t number, bool restarts_messages)
 		.ack_timeout = 500 * VB_US,
 		.probe_after = 50 * VB_US,
 		.turn_bytes = 1,
-		.restarts_messages = restarts_messages };
+		.recovery = restarts_messages ? VB_RECOVERY_GO_BACK_0 : VB_RECOVERY_GO_BACK_N };
 	struct vb_mr_config mr = { .iova = REGION,
 		.length = MESSAGE,
 		.kind = &vb_memory_phantom,
@@ -279,7 +279,7 @@ static void going_back_to_0__is_for_engines(void **state)
 	make_star(&network, 2, 40 * GBPS, DELAY, &ideal);
 	add_flow(&flows, 0, 1, MESSAGE, 0);
 	struct fabric_config config = config_hpcc(&network, &flows);
-	config.restarts_messages = true;
+	config.recovery = VB_RECOVERY_GO_BACK_0;
 	config.endpoint = FABRIC_IDEAL;
 	assert_int_equal(fabric_run(&config, &result, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "go-back-0"));

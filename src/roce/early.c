@@ -1,0 +1,171 @@
+/* The responder's requests that came before their turn, where both ends recover selectively: they are held, told of by
+ * bitmaps, and executed when what is missing has come.
+ * Holds: requests are executed in the order of PSNs, each once; what a bitmap tells of is held until its turn. Not
+ * here: how a request is executed (responder.c), when acks leave (responses.c). */
+#include <string.h>
+#include "roce/roce.h"
+#include "base/invariant.h"
+#include "roce/batch.h"
+#include "roce/responder.h"
+#include "roce/selective.h"
+
+enum { BITMAPS = VB_HOLD_PSNS / VB_BITMAP_PSNS, TOLD_AGAIN = 8 };
+
+static struct vb_selective *selective_of(const struct vb_qp *qp)
+{
+	return vb_roce(qp)->selective;
+}
+
+static struct vb_hold_limits limits_of(const struct vb_qp *qp)
+{
+	struct vb_roce_lane *lane = vb_roce_lane_of(qp);
+	return (struct vb_hold_limits){ lane->config.hold_bytes, lane->config.hold_lane_bytes, &lane->held_bytes };
+}
+
+/* ---- What is told ------------------------------------------------------------------------------------------------ */
+
+static void tell(struct vb_selective *s, uint32_t psn)
+{
+	vb_psn_set(s->untold, BITMAPS - 1, psn / VB_BITMAP_PSNS);
+}
+
+/* A bitmap may be lost, and when the next begins nothing of it changes any more: so it is told of again then. */
+static void tell_of(struct vb_qp *qp, uint32_t psn)
+{
+	struct vb_selective *s = selective_of(qp);
+	uint32_t before = vb_psn_add(psn, VB_PSN_MASK + 1 - VB_BITMAP_PSNS);
+	tell(s, psn);
+	if (psn % VB_BITMAP_PSNS < VB_BITMAP_PSNS / 2 && vb_psn_diff(before, qp->responder.expected_psn) > 0)
+		tell(s, before);
+}
+
+static bool is_anything_untold(const struct vb_selective *s)
+{
+	uint64_t any = 0;
+	for (unsigned i = 0; i < BITMAPS / 64; i++)
+		any |= s->untold[i];
+	return any;
+}
+
+bool vb_early_is_told(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = selective_of(qp);
+	uint8_t type = vb_roce(qp)->responses.ack.syndrome & VB_AETH_TYPE_MASK;
+	return s && s->requests.count > 0 && type == VB_AETH_ACK && is_anything_untold(s);
+}
+
+void vb_early_tell_again(struct vb_qp *qp)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s || s->requests.count == 0)
+		return;
+	uint32_t psn = qp->responder.expected_psn;
+	for (int i = 0; i < TOLD_AGAIN && vb_psn_diff(s->requests.end_psn, psn) > 0; i++) {
+		tell(s, psn);
+		psn = vb_psn_add(psn, VB_BITMAP_PSNS);
+	}
+	tell(s, vb_psn_add(s->requests.end_psn, VB_PSN_MASK));
+}
+
+/* The oldest that is to be told of: the furthest ones are told of again, whatever happens to this one. */
+static uint32_t next_untold(const struct vb_selective *s, uint32_t expected)
+{
+	uint32_t first = expected / VB_BITMAP_PSNS;
+	for (uint32_t i = 0; i < BITMAPS; i++)
+		if (vb_psn_bit(s->untold, BITMAPS - 1, first + i))
+			return ((first + i) * VB_BITMAP_PSNS) & VB_PSN_MASK;
+	return expected;
+}
+
+void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t expected_psn, uint32_t msn)
+{
+	struct vb_selective *s = selective_of(qp);
+	uint32_t psn = next_untold(s, qp->responder.expected_psn);
+	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_BITMAP, &qp->attr.av);
+	out->packet.psn = psn;
+	out->packet.syndrome = vb_responder_ack_syndrome(qp);
+	out->packet.msn = msn;
+	out->packet.expected_psn = expected_psn;
+	out->packet.holder = vb_roce(qp)->responses.ack.holder;
+	vb_hold_bitmap(&s->requests, qp->responder.expected_psn, psn, out->packet.bits);
+	vb_psn_clear(s->untold, BITMAPS - 1, psn / VB_BITMAP_PSNS);
+	vb_count(qp->lane, VB_BITMAP_SENT, 1);
+}
+
+/* Unless a NAK that says more is about to leave. */
+static void say(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_ack *ack = &vb_roce(qp)->responses.ack;
+	if (ack->is_wanted && (ack->syndrome & VB_AETH_TYPE_MASK) != VB_AETH_ACK)
+		return;
+	vb_responder_ack(
+		qp, vb_responder_ack_syndrome(qp), vb_psn_add(qp->responder.expected_psn, VB_PSN_MASK), true, now);
+}
+
+/* ---- What comes -------------------------------------------------------------------------------------------------- */
+
+bool vb_early_has_any(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = selective_of(qp);
+	return s && s->requests.count > 0;
+}
+
+bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	bool is_read = vb_packet_row(packet)->message == VB_MESSAGE_READ;
+	uint32_t span = is_read ? vb_psn_count(qp, packet->dma_length) : 1;
+	struct vb_hold_limits limits = limits_of(qp);
+	switch (vb_hold_put(&s->requests, qp->responder.expected_psn, packet, span, &limits)) {
+	case VB_HOLD_TAKEN:
+		vb_count(qp->lane, VB_HELD, 1);
+		tell_of(qp, packet->psn);
+		break;
+	case VB_HOLD_HAD:
+		vb_count(qp->lane, VB_DUPLICATES, 1);
+		tell_of(qp, packet->psn);
+		vb_early_tell_again(qp);
+		break;
+	case VB_HOLD_FULL:
+		if (s->requests.count == 0)
+			return false;
+		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
+		break;
+	}
+	vb_count(qp->lane, VB_OUT_OF_ORDER, 1);
+	say(qp, now);
+	return true;
+}
+
+static void pass(struct vb_qp *qp, uint32_t from)
+{
+	struct vb_selective *s = selective_of(qp);
+	vb_hold_pass(&s->requests, from, qp->responder.expected_psn, &vb_roce_lane_of(qp)->held_bytes);
+	if (s->requests.count == 0)
+		memset(s->untold, 0, sizeof(s->untold));
+}
+
+void vb_early_stop(struct vb_qp *qp)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s)
+		return;
+	vb_hold_clear(&s->requests, &vb_roce_lane_of(qp)->held_bytes);
+	memset(s->untold, 0, sizeof(s->untold));
+}
+
+void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	const struct vb_held *held;
+	pass(qp, from);
+	while ((held = vb_hold_at(&s->requests, qp->responder.expected_psn)) && !vb_is_failing(qp)) {
+		from = qp->responder.expected_psn;
+		vb_responder_execute(qp, &held->packet, now);
+		if (qp->responder.expected_psn == from)
+			break; /* no receive, or a refusal: it comes again */
+		pass(qp, from);
+	}
+	if (!vb_is_failing(qp))
+		say(qp, now);
+}

@@ -1,0 +1,178 @@
+/* The store of packets that came before their turn: hold.h.
+ * Holds: count, bytes and bits are those of the packets that are here; each lies between the PSN whose turn it is and
+ * end_psn, fewer than all places apart. Not here: what is done with them (early.c, selective.c). */
+#include "roce/hold.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/invariant.h"
+#include "roce/psn_bits.h"
+
+static void set_bits(struct vb_hold *hold, uint32_t psn, uint32_t span)
+{
+	for (uint32_t i = 0; i < span; i++)
+		vb_psn_set(hold->bits, hold->mask, vb_psn_add(psn, i));
+}
+
+static bool has_any(const struct vb_hold *hold, uint32_t psn, uint32_t span)
+{
+	for (uint32_t i = 0; i < span; i++)
+		if (vb_psn_bit(hold->bits, hold->mask, vb_psn_add(psn, i)))
+			return true;
+	return false;
+}
+
+static void insert(struct vb_hold *hold, struct vb_held *held)
+{
+	hold->places[held->packet.psn & hold->mask] = held;
+	set_bits(hold, held->packet.psn, held->span);
+}
+
+/* Room for so many PSNs from the first on. */
+static bool reserve(struct vb_hold *hold, uint32_t psns)
+{
+	uint32_t places = vb_psn_places(psns), before = hold->places ? hold->mask + 1 : 0;
+	if (places <= before)
+		return true;
+	struct vb_hold larger = *hold;
+	larger.places = calloc(places, sizeof(struct vb_held *));
+	larger.bits = calloc(places / 64, sizeof(*larger.bits));
+	larger.mask = places - 1;
+	if (!larger.places || !larger.bits) {
+		free(larger.places);
+		free(larger.bits);
+		return false;
+	}
+	for (uint32_t i = 0; i < before; i++)
+		if (hold->places[i])
+			insert(&larger, hold->places[i]);
+	free(hold->places);
+	free(hold->bits);
+	*hold = larger;
+	assert(hold->mask + 1 >= psns);
+	return true;
+}
+
+/* All places are empty. */
+static void give_back(struct vb_hold *hold)
+{
+	assert(hold->count == 0 && hold->bytes == 0);
+	free(hold->places);
+	free(hold->bits);
+	*hold = (struct vb_hold){ 0 };
+}
+
+static struct vb_held *copy_of(const struct vb_packet *packet, uint32_t span)
+{
+	uint32_t length = packet->payload ? packet->payload_length : 0;
+	struct vb_held *held = malloc(sizeof(*held) + length);
+	if (!held)
+		return NULL;
+	held->packet = *packet;
+	held->span = span;
+	held->cost = (uint32_t)sizeof(*held) + packet->payload_length;
+	if (length) {
+		memcpy(held->bytes, packet->payload, length);
+		held->packet.payload = held->bytes;
+	}
+	return held;
+}
+
+enum vb_hold_outcome vb_hold_put(struct vb_hold *hold, uint32_t first, const struct vb_packet *packet, uint32_t span,
+	const struct vb_hold_limits *limits)
+{
+	uint32_t ahead = (uint32_t)vb_psn_diff(packet->psn, first),
+		 cost = sizeof(struct vb_held) + packet->payload_length;
+	assert(vb_psn_diff(packet->psn, first) > 0 && span > 0);
+	if (ahead >= VB_HOLD_PSNS || span > VB_HOLD_PSNS - ahead)
+		return VB_HOLD_FULL;
+	bool is_within = hold->places && ahead + span <= hold->mask + 1;
+	if (is_within && has_any(hold, packet->psn, span))
+		return vb_psn_bit(hold->bits, hold->mask, packet->psn) ? VB_HOLD_HAD : VB_HOLD_FULL;
+	if ((uint64_t)hold->bytes + cost > limits->of_qp || *limits->used_of_lane + cost > limits->of_lane)
+		return VB_HOLD_FULL;
+	struct vb_held *held = copy_of(packet, span);
+	if (!held || !reserve(hold, ahead + span)) {
+		free(held);
+		return VB_HOLD_FULL;
+	}
+	/* Of what did not fit before, a part may be here. */
+	if (!is_within && has_any(hold, packet->psn, span)) {
+		free(held);
+		return VB_HOLD_FULL;
+	}
+	insert(hold, held);
+	uint32_t end = vb_psn_add(packet->psn, span);
+	if (hold->count == 0 || vb_psn_diff(end, hold->end_psn) > 0)
+		hold->end_psn = end;
+	hold->count++;
+	hold->bytes += cost;
+	*limits->used_of_lane += cost;
+	return VB_HOLD_TAKEN;
+}
+
+const struct vb_held *vb_hold_at(const struct vb_hold *hold, uint32_t psn)
+{
+	if (hold->count == 0)
+		return NULL;
+	const struct vb_held *held = hold->places[psn & hold->mask];
+	return held && held->packet.psn == psn ? held : NULL;
+}
+
+static void drop(struct vb_hold *hold, uint32_t place, uint64_t *used_of_lane)
+{
+	struct vb_held *held = hold->places[place];
+	for (uint32_t i = 0; i < held->span; i++)
+		vb_psn_clear(hold->bits, hold->mask, vb_psn_add(held->packet.psn, i));
+	hold->places[place] = NULL;
+	hold->count--;
+	hold->bytes -= held->cost;
+	*used_of_lane -= held->cost;
+	free(held);
+}
+
+void vb_hold_pass(struct vb_hold *hold, uint32_t from, uint32_t to, uint64_t *used_of_lane)
+{
+	if (hold->count == 0)
+		return;
+	uint32_t turns = (to - from) & VB_PSN_MASK;
+	for (uint32_t i = 0; i < turns && i <= hold->mask && hold->count > 0; i++)
+		if (vb_hold_at(hold, vb_psn_add(from, i)))
+			drop(hold, vb_psn_add(from, i) & hold->mask, used_of_lane);
+	if (hold->count == 0)
+		give_back(hold);
+}
+
+void vb_hold_clear(struct vb_hold *hold, uint64_t *used_of_lane)
+{
+	for (uint32_t i = 0; hold->count > 0 && i <= hold->mask; i++)
+		if (hold->places[i])
+			drop(hold, i, used_of_lane);
+	give_back(hold);
+}
+
+void vb_hold_bitmap(const struct vb_hold *hold, uint32_t first, uint32_t psn, uint64_t *bits)
+{
+	memset(bits, 0, VB_BITMAP_PSNS / 8);
+	for (uint32_t i = 0; hold->count > 0 && i < VB_BITMAP_PSNS; i++, psn = vb_psn_add(psn, 1)) {
+		bool is_within = vb_psn_diff(psn, first) >= 0 && vb_psn_diff(hold->end_psn, psn) > 0;
+		if (is_within && vb_psn_bit(hold->bits, hold->mask, psn))
+			bits[i / 64] |= (uint64_t)1 << i % 64;
+	}
+}
+
+void vb_hold_check(const struct vb_hold *hold, uint32_t first)
+{
+	uint32_t count = 0, bytes = 0;
+	assert(!hold->places == (hold->count == 0));
+	for (uint32_t i = 0; hold->places && i <= hold->mask; i++) {
+		const struct vb_held *held = hold->places[i];
+		if (!held)
+			continue;
+		assert(vb_psn_diff(held->packet.psn, first) >= 0);
+		assert(vb_psn_diff(hold->end_psn, vb_psn_add(held->packet.psn, held->span)) >= 0);
+		assert((uint32_t)vb_psn_diff(hold->end_psn, first) <= hold->mask + 1);
+		count++;
+		bytes += held->cost;
+	}
+	assert(count == hold->count && bytes == hold->bytes);
+}

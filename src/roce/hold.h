@@ -1,0 +1,53 @@
+/* Packets that came before their turn, kept until it comes: of the peer's requests those beyond the expected PSN, of
+ * its responses those beyond the oldest unacknowledged PSN. They are copies, so that the receive buffers go on; there
+ * is nothing while there is none. What is held stays until its turn, or until the QP lets all of it go: the peer has
+ * been told that it need not send it again. [lane] */
+#ifndef VB_ROCE_HOLD_H
+#define VB_ROCE_HOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "wire/packet.h"
+
+#define VB_HOLD_PSNS 65536 /* from the expected PSN on; what is further ahead is not held */
+
+struct vb_held {
+	struct vb_packet packet; /* its payload is in bytes; phantom payload stays so */
+	uint32_t span;           /* PSNs: of a READ request as many as its responses */
+	uint32_t cost;           /* bytes that it takes of the limits */
+	uint8_t bytes[];
+};
+
+struct vb_hold {
+	struct vb_held **places; /* by PSN & mask; NULL: there is none */
+	uint64_t *bits;          /* of PSNs that are here, all of a span */
+	uint32_t mask;
+	uint32_t count;   /* packets */
+	uint32_t bytes;   /* that they cost */
+	uint32_t end_psn; /* beyond the furthest */
+};
+
+enum vb_hold_outcome {
+	VB_HOLD_TAKEN,
+	VB_HOLD_HAD,  /* it is here already */
+	VB_HOLD_FULL, /* too far ahead, no room within the limits, no memory */
+};
+
+struct vb_hold_limits {
+	uint32_t of_qp; /* bytes */
+	uint64_t of_lane;
+	uint64_t *used_of_lane; /* all that the lane's QPs hold */
+};
+
+/* first: the PSN whose turn it is; packet->psn lies beyond it. */
+enum vb_hold_outcome vb_hold_put(struct vb_hold *hold, uint32_t first, const struct vb_packet *packet, uint32_t span,
+	const struct vb_hold_limits *limits);
+const struct vb_held *vb_hold_at(const struct vb_hold *hold, uint32_t psn); /* that begins there; or NULL */
+/* Turns from .. to - 1 have passed. */
+void vb_hold_pass(struct vb_hold *hold, uint32_t from, uint32_t to, uint64_t *used_of_lane);
+void vb_hold_clear(struct vb_hold *hold, uint64_t *used_of_lane);
+/* Which of VB_BITMAP_PSNS PSNs from psn on are here; none that comes before first, whose turn it is. */
+void vb_hold_bitmap(const struct vb_hold *hold, uint32_t first, uint32_t psn, uint64_t *bits);
+void vb_hold_check(const struct vb_hold *hold, uint32_t first);
+
+#endif

@@ -1,0 +1,569 @@
+/* The requester's recovery where both ends recover selectively: what is lost, and when it is sent again. A packet is
+ * lost when one that was sent after it has arrived, and it has not within the round trip of that one and the lateness
+ * that packets of this QP have shown (RACK, RFC 8985, section 6.2). So a packet that was sent again and is lost once
+ * more is found as well. Packets behind which nothing was sent are found by the probes of recovery.c.
+ * Holds: what has arrived or is lost takes nothing of the windows; it is asserted by recovery.c.
+ * Not here: the account of packets (sent.c), timeouts and probes (recovery.c), the responder's half (early.c). */
+#include <errno.h>
+#include <stdlib.h>
+#include "roce/roce.h"
+#include "base/invariant.h"
+#include "roce/batch.h"
+#include "roce/message.h"
+#include "roce/requester.h"
+#include "roce/selective.h"
+#include "core/send_queue.h"
+
+#define LATENESS_MAX (10 * VB_MS) /* what is later counts as lost */
+#define IN_EARNEST   64           /* losses, without one that was only late, before less lateness is allowed for */
+
+static struct vb_selective *selective_of(const struct vb_qp *qp)
+{
+	return vb_roce(qp)->selective;
+}
+
+static uint64_t *held_bytes_of(const struct vb_qp *qp)
+{
+	return &vb_roce_lane_of(qp)->held_bytes;
+}
+
+int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s)
+		s = vb_roce(qp)->selective = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->peer_hold = peer_hold;
+	s->executed_psn = s->cut_psn = qp->requester.una_psn;
+	return 0;
+}
+
+void vb_selective_begin_requests(struct vb_qp *qp)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s)
+		return;
+	vb_selective_stop_requests(qp);
+	s->executed_psn = s->cut_psn = qp->attr.sq_psn & VB_PSN_MASK;
+}
+
+void vb_selective_stop_requests(struct vb_qp *qp)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s)
+		return;
+	vb_hold_clear(&s->responses, held_bytes_of(qp));
+	vb_selective_forget_sent(qp);
+}
+
+void vb_selective_end(struct vb_qp *qp)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s)
+		return;
+	vb_hold_clear(&s->requests, held_bytes_of(qp));
+	vb_hold_clear(&s->responses, held_bytes_of(qp));
+	vb_sent_forget(&s->sent);
+	free(s);
+	vb_roce(qp)->selective = NULL;
+}
+
+/* ---- Packets of messages ----------------------------------------------------------------------------------------- */
+
+/* The work request that psn, between una_psn and next_psn, belongs to: the last one that begins there or before. */
+static struct vb_send_wqe *wqe_of(const struct vb_qp *qp, uint32_t psn)
+{
+	uint32_t low = head_index(qp), high = qp->requester.cursor;
+	while (low != high) {
+		uint32_t middle = low + (high - low + 1) / 2;
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, middle);
+		bool is_begun = middle != atomic_load_explicit(&qp->sq.tail, memory_order_acquire) && wqe->is_started;
+		if (is_begun && vb_psn_diff(psn, wqe->first_psn) >= 0)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, low);
+	assert(psn_index(wqe, psn) < wqe->psn_count);
+	return wqe;
+}
+
+static struct window_cost cost_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	uint32_t index = psn_index(wqe, psn);
+	return cost_between(qp, wqe, index, index + 1);
+}
+
+/* It is between what is unacknowledged and what was sent last. */
+static bool is_under_way(const struct vb_qp *qp, uint32_t psn)
+{
+	return vb_psn_diff(psn, qp->requester.una_psn) >= 0 && vb_psn_diff(qp->requester.next_psn, psn) > 0;
+}
+
+/* ---- Keeping account --------------------------------------------------------------------------------------------- */
+
+/* False: there is no memory, and all is sent again from the oldest on, as after a NAK. */
+static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	const struct vb_requester *rq = &qp->requester;
+	if (vb_sent_is_kept(&s->sent))
+		return true;
+	uint32_t psns = (uint32_t)vb_psn_diff(rq->next_psn, rq->una_psn);
+	if (!vb_sent_keep(&s->sent, rq->una_psn, psns ? psns : 1, at)) {
+		vb_recovery_on_gap(qp, now);
+		return false;
+	}
+	vb_roce(qp)->recovery.is_timing = false;
+	s->kept_at = at;
+	s->requests_seen.is_set = s->responses_seen.is_set = false;
+	return true;
+}
+
+void vb_selective_forget_sent(struct vb_qp *qp)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s)
+		return;
+	vb_sent_forget(&s->sent);
+	s->due = (struct vb_deadline){ 0 };
+}
+
+void vb_selective_on_sent(struct vb_qp *qp, uint32_t psn, uint32_t span, bool is_again, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s || !vb_sent_is_kept(&s->sent))
+		return;
+	if (!vb_sent_add(&s->sent, qp->requester.una_psn, psn, span, is_again, now))
+		vb_recovery_on_gap(qp, now);
+}
+
+void vb_selective_before_probe(struct vb_qp *qp)
+{
+	if (selective_of(qp) && vb_requester_is_busy(qp))
+		keep(qp, qp->requester.quiet_since, qp->lane->now);
+}
+
+uint32_t vb_selective_newest_missing(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = selective_of(qp);
+	const struct vb_requester *rq = &qp->requester;
+	uint32_t psn = vb_psn_add(rq->next_psn, VB_PSN_MASK);
+	assert(rq->next_psn != rq->una_psn);
+	while (vb_selective_keeps_account(qp) && psn != rq->una_psn && vb_sent_is_settled(&s->sent, psn))
+		psn = vb_psn_add(psn, VB_PSN_MASK);
+	return psn;
+}
+
+/* ---- What has arrived -------------------------------------------------------------------------------------------- */
+
+void vb_selective_note_rtt(struct vb_qp *qp, vb_time rtt)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s)
+		return;
+	if (s->least_rtt == 0 || rtt < s->least_rtt)
+		s->least_rtt = rtt;
+	else
+		s->least_rtt += (rtt - s->least_rtt) / 256; /* the path may have become longer */
+}
+
+/* newest was sent after that. */
+static bool is_after(const struct vb_sent_newest *newest, vb_time sent_at, uint32_t psn)
+{
+	if (!newest->is_set)
+		return false;
+	int64_t later = vb_time_diff(newest->sent_at, sent_at);
+	return later > 0 || (later == 0 && vb_psn_diff(newest->psn, psn) > 0);
+}
+
+static void see(struct vb_sent_newest *newest, const struct vb_sent *sent, uint32_t psn, vb_time now)
+{
+	vb_time sent_at = vb_sent_at(sent, psn);
+	if (newest->is_set && (is_after(newest, sent_at, psn) || newest->psn == psn))
+		return;
+	*newest = (struct vb_sent_newest){ true, psn, sent_at, vb_time_since(sent_at, now) };
+}
+
+static void allow_for(struct vb_selective *s, vb_time lateness)
+{
+	if (lateness > LATENESS_MAX)
+		lateness = LATENESS_MAX;
+	if (lateness > s->lateness)
+		s->lateness = lateness;
+	s->in_earnest = 0;
+}
+
+static vb_time window_of(const struct vb_qp *qp)
+{
+	return vb_roce(qp)->recovery.srtt / 4 + selective_of(qp)->lateness;
+}
+
+/* What was taken for lost has arrived. Sooner than the packet that was sent again can have: it was only late. */
+static void note_lateness(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	vb_time took = vb_time_since(vb_sent_at(&s->sent, psn), now);
+	if (vb_psn_bit(s->sent.lost, s->sent.mask, psn)) {
+		allow_for(s, 2 * window_of(qp) + VB_US);
+		return;
+	}
+	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn))
+		return;
+	if (s->least_rtt && took < s->least_rtt - s->least_rtt / 4) {
+		vb_count(qp->lane, VB_SENT_IN_VAIN, 1);
+		allow_for(s, window_of(qp) + took);
+	} else if (++s->in_earnest == IN_EARNEST) {
+		s->lateness -= s->lateness / 4;
+		s->in_earnest = 0;
+	}
+}
+
+/* What the packet took of the windows is free. Gives the bytes of its message, of which congestion control is told. */
+static uint32_t arrive(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	uint32_t index = psn_index(wqe, psn);
+	struct window_cost cost = cost_of(qp, wqe, psn);
+	note_lateness(qp, psn, now);
+	if (!vb_psn_bit(s->sent.lost, s->sent.mask, psn))
+		vb_flight_remove(qp, cost.out, cost.in);
+	vb_sent_arrive(&s->sent, psn);
+	return bytes_between(qp, wqe, index, index + 1);
+}
+
+struct vb_settled vb_selective_settled(
+	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
+{
+	const struct vb_selective *s = selective_of(qp);
+	struct vb_settled settled = { 0 };
+	if (!s || !vb_sent_is_kept(&s->sent))
+		return settled;
+	for (uint32_t i = from; i < to; i++) {
+		uint32_t psn = vb_psn_add(wqe->first_psn, i);
+		if (!vb_sent_is_settled(&s->sent, psn))
+			continue;
+		struct window_cost cost = cost_of(qp, wqe, psn);
+		settled.out += cost.out;
+		settled.in += cost.in;
+		if (vb_psn_bit(s->sent.arrived, s->sent.mask, psn))
+			settled.told += bytes_between(qp, wqe, i, i + 1);
+	}
+	return settled;
+}
+
+void vb_selective_note_executed(struct vb_qp *qp, uint32_t end_psn)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (s && vb_psn_diff(end_psn, s->executed_psn) > 0)
+		s->executed_psn = end_psn;
+}
+
+void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	vb_selective_note_executed(qp, to);
+	vb_hold_pass(&s->responses, from, to, held_bytes_of(qp));
+	if (!vb_sent_is_kept(&s->sent))
+		return;
+	for (uint32_t psn = from; psn != to; psn = vb_psn_add(psn, 1)) {
+		if (vb_psn_bit(s->sent.arrived, s->sent.mask, psn))
+			continue;
+		note_lateness(qp, psn, now);
+		see(&s->requests_seen, &s->sent, psn, now);
+		see(&s->responses_seen, &s->sent, psn, now);
+	}
+	vb_sent_pass(&s->sent, from, to);
+	if (vb_psn_diff(qp->requester.una_psn, s->sent.known_psn) >= 0)
+		vb_selective_forget_sent(qp);
+}
+
+/* ---- What is lost ------------------------------------------------------------------------------------------------ */
+
+/* Of the packet that asks for the response psn. */
+static uint32_t request_psn(const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	return is_read(wqe) ? vb_psn_add(wqe->first_psn, piece_begin(wqe, psn_index(wqe, psn))) : psn;
+}
+
+/* The peer has the request, and answers it or has answered it. */
+static bool is_taken(const struct vb_qp *qp, uint32_t request)
+{
+	const struct vb_selective *s = selective_of(qp);
+	return vb_psn_diff(s->executed_psn, request) > 0 || !is_under_way(qp, request) ||
+	       vb_psn_bit(s->sent.taken, s->sent.mask, request);
+}
+
+bool vb_selective_must_be_whole(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index)
+{
+	const struct vb_selective *s = selective_of(qp);
+	uint32_t request = request_psn(wqe, vb_psn_add(wqe->first_psn, index));
+	return s && is_read(wqe) && is_under_way(qp, request) && vb_psn_diff(s->executed_psn, request) <= 0;
+}
+
+static void lose(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	struct window_cost cost = cost_of(qp, wqe, psn);
+	vb_sent_lose(&selective_of(qp)->sent, psn);
+	vb_flight_remove(qp, cost.out, cost.in);
+	vb_count(qp->lane, VB_LOST, 1);
+}
+
+/* It is not lost: the peer has it, and answers. */
+static void find(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	struct vb_sent *sent = &selective_of(qp)->sent;
+	struct window_cost cost = cost_of(qp, wqe, psn);
+	if (!vb_psn_bit(sent->lost, sent->mask, psn))
+		return;
+	vb_sent_find(sent, psn);
+	vb_flight_add(qp, cost.out, cost.in);
+}
+
+enum fate { FATE_LOST, FATE_OPEN, FATE_NEWER };
+
+/* Of a packet that has not arrived: a response is missed by what came after it from the peer, a request by what came
+ * to the peer, and with it all its responses, for it is sent again as it was. FATE_NEWER: neither it, nor any behind
+ * it, was sent before something that has arrived. */
+static enum fate fate_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	uint32_t request = needs_response(wqe) ? request_psn(wqe, psn) : psn;
+	bool is_response = needs_response(wqe) && is_taken(qp, request);
+	if (!is_response)
+		psn = request;
+	const struct vb_sent_newest *newest = is_response ? &s->responses_seen : &s->requests_seen;
+	vb_time sent_at = vb_sent_at(&s->sent, psn);
+	if (!is_after(newest, sent_at, psn)) {
+		bool is_older = is_after(&s->requests_seen, sent_at, psn) || is_after(&s->responses_seen, sent_at, psn);
+		return is_older || vb_psn_bit(s->sent.again, s->sent.mask, psn) ? FATE_OPEN : FATE_NEWER;
+	}
+	vb_time lost_at = vb_time_add(sent_at, newest->took + window_of(qp));
+	if (vb_time_is_due(lost_at, now))
+		return FATE_LOST;
+	s->due = vb_deadline_earlier(s->due, (struct vb_deadline){ lost_at, true });
+	return FATE_OPEN;
+}
+
+/* One of a round trip, for all that is lost of it. */
+static void tell_loss(struct vb_qp *qp, uint32_t newest_lost, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	vb_recovery_note_loss(qp);
+	if (vb_psn_diff(newest_lost, s->cut_psn) < 0)
+		return;
+	s->cut_psn = qp->requester.next_psn;
+	vb_recovery_tell_loss(qp, now);
+}
+
+void vb_selective_judge(struct vb_qp *qp, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s || !vb_sent_is_kept(&s->sent))
+		return;
+	const uint32_t end = qp->requester.next_psn;
+	const struct vb_send_wqe *wqe = NULL;
+	uint32_t lost_before = s->sent.lost_count, newest_lost = 0;
+	s->due = (struct vb_deadline){ 0 };
+	for (uint32_t psn = vb_sent_next_open(&s->sent, qp->requester.una_psn, end); psn != end;
+		psn = vb_sent_next_open(&s->sent, vb_psn_add(psn, 1), end)) {
+		if (!wqe || psn_index(wqe, psn) >= wqe->psn_count)
+			wqe = wqe_of(qp, psn);
+		enum fate fate = fate_of(qp, wqe, psn, now);
+		if (fate == FATE_NEWER)
+			break;
+		if (fate == FATE_LOST) {
+			lose(qp, wqe, psn);
+			newest_lost = psn;
+		}
+	}
+	if (s->sent.lost_count > lost_before)
+		tell_loss(qp, newest_lost, now);
+	if (s->sent.lost_count > 0)
+		vb_schedule(qp);
+	vb_retry_arm(qp, vb_recovery_deadline(qp));
+}
+
+/* ---- What the peer says ------------------------------------------------------------------------------------------ */
+
+void vb_selective_await(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	vb_selective_note_executed(qp, vb_psn_add(psn, 1));
+	if (!is_under_way(qp, psn) || !keep(qp, now, now))
+		return;
+	see(&s->requests_seen, &s->sent, psn, now);
+	see(&s->responses_seen, &s->sent, psn, now);
+	vb_selective_judge(qp, now);
+}
+
+static void progress(struct vb_qp *qp, const struct vb_packet *packet, uint32_t acked, vb_time now)
+{
+	struct vb_cc_signal signal = { .event = VB_CC_ACKED,
+		.acked = acked,
+		.is_marked = packet->becn,
+		.flight = vb_roce(qp)->flight.out + vb_roce(qp)->flight.in,
+		.telemetry = packet->holder,
+		.now = now };
+	vb_recovery_on_progress(qp, vb_psn_add(qp->requester.una_psn, VB_PSN_MASK), &signal, true, now);
+}
+
+/* A round trip is measured by what was sent once, since account is kept. */
+static void measure(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	const struct vb_selective *s = selective_of(qp);
+	vb_time sent_at = vb_sent_at(&s->sent, psn);
+	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn) && vb_time_before(s->kept_at, sent_at))
+		vb_recovery_measure(qp, vb_time_since(sent_at, now));
+}
+
+/* The responses of READs have their turn in the order of PSNs, as all else. */
+void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	struct vb_roce_lane *lane = vb_roce_lane_of(qp);
+	struct vb_hold_limits limits = { lane->config.hold_bytes, lane->config.hold_lane_bytes, &lane->held_bytes };
+	struct vb_send_wqe *wqe = is_under_way(qp, packet->psn) ? wqe_of(qp, packet->psn) : NULL;
+	if (!wqe || !needs_response(wqe)) {
+		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
+		return;
+	}
+	vb_selective_note_executed(qp, vb_psn_add(wqe->first_psn, response_end(wqe, psn_index(wqe, packet->psn))));
+	if (!keep(qp, now, now))
+		return;
+	uint32_t acked = 0;
+	switch (vb_hold_put(&s->responses, qp->requester.una_psn, packet, 1, &limits)) {
+	case VB_HOLD_TAKEN:
+		vb_count(qp->lane, VB_HELD, 1);
+		measure(qp, packet->psn, now);
+		acked = arrive(qp, wqe, packet->psn, now);
+		break;
+	case VB_HOLD_HAD:
+		vb_count(qp->lane, VB_DUPLICATES, 1);
+		break;
+	case VB_HOLD_FULL:
+		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
+		break;
+	}
+	see(&s->requests_seen, &s->sent, packet->psn, now);
+	see(&s->responses_seen, &s->sent, packet->psn, now);
+	if (acked)
+		progress(qp, packet, acked, now);
+	vb_selective_judge(qp, now);
+}
+
+const struct vb_held *vb_selective_next_response(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = selective_of(qp);
+	return s ? vb_hold_at(&s->responses, qp->requester.una_psn) : NULL;
+}
+
+/* The peer holds that packet, or with it executes it soon. True: that is news. */
+static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	if (vb_psn_bit(s->sent.taken, s->sent.mask, psn))
+		return false;
+	see(&s->requests_seen, &s->sent, psn, now);
+	if (needs_response(wqe)) {
+		note_lateness(qp, psn, now);
+		find(qp, wqe, psn); /* the bits of its responses follow */
+		vb_psn_set(s->sent.taken, s->sent.mask, psn);
+		return true;
+	}
+	measure(qp, psn, now);
+	*acked += arrive(qp, wqe, psn, now);
+	return true;
+}
+
+void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	uint32_t acked = 0;
+	bool is_news = false;
+	for (uint32_t i = 0; i < VB_BITMAP_PSNS; i++) {
+		uint32_t psn = vb_psn_add(packet->psn, i);
+		if (!(packet->bits[i / 64] >> i % 64 & 1) || !is_under_way(qp, psn))
+			continue;
+		if (!keep(qp, now, now))
+			return;
+		is_news |= take_bit(qp, psn, &acked, now);
+	}
+	if (is_news)
+		progress(qp, packet, acked, now);
+	vb_selective_judge(qp, now);
+	assert(s == selective_of(qp));
+}
+
+/* ---- Sending again ----------------------------------------------------------------------------------------------- */
+
+bool vb_selective_keeps_account(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = selective_of(qp);
+	return s && vb_sent_is_kept(&s->sent);
+}
+
+bool vb_selective_has_lost(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = selective_of(qp);
+	return s && s->sent.lost_count > 0;
+}
+
+bool vb_selective_is_full(const struct vb_qp *qp, uint32_t span)
+{
+	const struct vb_selective *s = selective_of(qp);
+	const struct vb_requester *rq = &qp->requester;
+	if (!s || !vb_sent_is_kept(&s->sent) || rq->next_psn == rq->una_psn)
+		return false;
+	uint64_t psns = (uint64_t)vb_psn_diff(rq->next_psn, rq->una_psn) + span;
+	return psns > VB_HOLD_PSNS || psns * (qp->mtu + sizeof(struct vb_held)) > s->peer_hold;
+}
+
+/* Of a READ, all that is lost behind it in the same piece is asked for at once. */
+static uint32_t span_of_lost(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	const struct vb_sent *sent = &selective_of(qp)->sent;
+	uint32_t index = psn_index(wqe, psn), end = is_read(wqe) ? piece_end(wqe, index) : index + 1, span = 1;
+	while (index + span < end && vb_psn_bit(sent->lost, sent->mask, vb_psn_add(psn, span)) &&
+		is_under_way(qp, vb_psn_add(psn, span)))
+		span++;
+	return span;
+}
+
+bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, vb_time now)
+{
+	struct vb_requester *rq = &qp->requester;
+	struct vb_selective *s = selective_of(qp);
+	uint32_t psn = vb_sent_next_lost(&s->sent, rq->una_psn, rq->next_psn);
+	assert(psn != rq->next_psn);
+	struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	uint32_t span = span_of_lost(qp, wqe, psn), index = psn_index(wqe, psn);
+	struct window_cost cost = cost_between(qp, wqe, index, index + span);
+	if (!is_probe && !vb_flight_allows(qp, cost.out, cost.in))
+		return false;
+	if (!vb_requester_build(qp, batch, wqe, index, index + span)) {
+		vb_batch_undo(batch);
+		vb_retry_go_back(qp); /* what is wrong is found again when it is that one's turn */
+		return false;
+	}
+	batch->out[batch->count - 1].packet.ackreq = true;
+	vb_flight_add(qp, cost.out, cost.in);
+	vb_sent_add(&s->sent, rq->una_psn, psn, span, true, now); /* within what there is */
+	if (needs_response(wqe))
+		vb_psn_clear(s->sent.taken, s->sent.mask, psn);
+	vb_recovery_on_sent(qp, vb_psn_add(psn, span - 1), false, now);
+	return true;
+}
+
+void vb_selective_check(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = selective_of(qp);
+	if (!s)
+		return;
+	vb_hold_check(&s->requests, qp->responder.expected_psn);
+	vb_hold_check(&s->responses, qp->requester.una_psn);
+	assert(s->sent.lost_count == 0 || vb_sent_is_kept(&s->sent));
+	assert(!s->due.is_set || vb_sent_is_kept(&s->sent));
+}

@@ -1,0 +1,112 @@
+/* Selective repeat, between two ends that have agreed on it: what comes before its turn is held, and only what is
+ * missing is sent again. On the wire data packets are RC's own; what is held is told of by bitmaps. Everything is
+ * executed, acknowledged and completed in the order of PSNs, as with go-back-N.
+ *
+ *   hold.c       the store of packets that came before their turn
+ *   early.c      the responder's: such requests, and what it says of them
+ *   sent.c       what the requester knows of each packet under way
+ *   selective.c  the requester's: what is lost, and when it is sent again
+ *
+ * Source of the clock: RACK, RFC 8985, sections 4 and 6, without its counts of duplicates. [lane] */
+#ifndef VB_ROCE_SELECTIVE_H
+#define VB_ROCE_SELECTIVE_H
+
+#include "core/objects.h"
+#include "cc/cc.h"
+#include "roce/hold.h"
+#include "roce/sent.h"
+
+struct vb_batch;
+struct vb_send_wqe;
+
+#define VB_REPEATS 32
+
+/* Responses of a READ that are to be sent once more, and nothing around them. */
+struct vb_repeat {
+	uint32_t psn, end_psn;
+};
+
+struct vb_selective {
+	/* The responder's. */
+	struct vb_hold requests;
+	uint64_t untold[VB_HOLD_PSNS / VB_BITMAP_PSNS / 64]; /* of each bitmap: something in it is to be told */
+	struct vb_repeat repeats[VB_REPEATS];
+	uint8_t repeat_first, repeat_count;
+
+	/* The requester's. */
+	struct vb_hold responses;
+	struct vb_sent sent;
+	uint32_t executed_psn;                /* the peer has executed what comes before, also beyond una_psn */
+	struct vb_sent_newest requests_seen;  /* of requests that the peer has */
+	struct vb_sent_newest responses_seen; /* of responses, and of acknowledgements, which do not overtake those */
+	struct vb_deadline due;               /* when more counts as lost, if nothing comes before that */
+	vb_time lateness;   /* how late a packet may be without being lost, beyond a quarter of the round trip */
+	vb_time least_rtt;  /* 0: not known */
+	vb_time kept_at;    /* what left before that is taken to have left then */
+	uint32_t cut_psn;   /* congestion control has been told of losses of what comes before */
+	uint8_t in_earnest; /* packets that were lost indeed since one was only late */
+	uint32_t peer_hold; /* bytes that the peer holds */
+};
+
+/* The QP recovers so from now on. -ENOMEM */
+int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold);
+void vb_selective_begin_requests(struct vb_qp *qp); /* from RTS on: PSNs begin anew */
+void vb_selective_stop_requests(struct vb_qp *qp);  /* nothing of its requests is under way */
+void vb_selective_end(struct vb_qp *qp);
+void vb_selective_check(const struct vb_qp *qp);
+
+/* ---- The requester's (selective.c) ------------------------------------------------------------------------------- */
+
+/* Something is missing. */
+bool vb_selective_keeps_account(const struct vb_qp *qp);
+/* Something to be sent again. */
+bool vb_selective_has_lost(const struct vb_qp *qp);
+/* The oldest of it, if the windows let it, or as a probe, which they do not hold back. */
+bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, vb_time now);
+/* So many more PSNs are more than the peer would hold. */
+bool vb_selective_is_full(const struct vb_qp *qp, uint32_t span);
+void vb_selective_on_sent(struct vb_qp *qp, uint32_t psn, uint32_t span, bool is_again, vb_time now);
+/* Of PSNs from .. to - 1 of the WQE, what is no longer under way, and of how many bytes the arrival was told. */
+struct vb_settled {
+	uint32_t out, in, told;
+};
+struct vb_settled vb_selective_settled(
+	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to);
+/* They are acknowledged now. */
+void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now);
+/* una_psn was to move to psn, and waits for responses. */
+void vb_selective_await(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* A response to what is not the oldest. */
+void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+/* A probe is to leave: what has left before it is older. */
+void vb_selective_before_probe(struct vb_qp *qp);
+/* The newest packet under way of which nothing is known. */
+uint32_t vb_selective_newest_missing(const struct vb_qp *qp);
+/* The peer may not have executed the READ, and would take a request for a part of it for all of it. */
+bool vb_selective_must_be_whole(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index);
+void vb_selective_forget_sent(struct vb_qp *qp); /* everything is sent again, or nothing is under way */
+/* What is known may say now that more is lost. */
+void vb_selective_judge(struct vb_qp *qp, vb_time now);
+void vb_selective_note_rtt(struct vb_qp *qp, vb_time rtt);
+/* The held response whose turn it is; NULL: none. */
+const struct vb_held *vb_selective_next_response(const struct vb_qp *qp);
+/* A response of the READ or atomic: the peer has executed that. */
+void vb_selective_note_executed(struct vb_qp *qp, uint32_t end_psn);
+
+/* ---- The responder's (early.c) ----------------------------------------------------------------------------------- */
+
+/* False: nothing of what came early can be held, and a NAK is to say so. */
+bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+void vb_early_stop(struct vb_qp *qp); /* nothing more is executed */
+/* Requests are held. */
+bool vb_early_has_any(const struct vb_qp *qp);
+/* What is held is told of, rather than an ACK. */
+bool vb_early_is_told(const struct vb_qp *qp);
+void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t expected_psn, uint32_t msn);
+/* A request that was executed long ago came again: the peer may not have heard what is held. */
+void vb_early_tell_again(struct vb_qp *qp);
+/* expected_psn was `from` before the newest request was executed: those behind it that are held are. */
+void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now);
+
+#endif
