@@ -17,6 +17,8 @@
 #define REMEMBER_MS    (10 * 60 * 1000)
 #define REMEMBER_NO_MS 5000
 
+static const struct discovery_facts nobody;
+
 enum state { EMPTY, ASKING, IS_VERBENA, IS_OTHER };
 
 struct entry {
@@ -24,7 +26,7 @@ struct entry {
 	enum state state;
 	struct vb_gid gid, sgid;
 	uint32_t scope; /* interface of a link-local address, else 0 */
-	uint32_t receive_buffer;
+	struct discovery_facts facts;
 	uint64_t transaction_id;
 	uint64_t due_ms; /* time of the next try, or when the answer expires */
 	unsigned tries;
@@ -60,7 +62,7 @@ static void send_facts(struct discovery *discovery, const struct qp1_mad *way, s
 	uint8_t mad[VB_MAD_LENGTH];
 	facts->version = VB_DISCOVERY_VERSION;
 	facts->receive_buffer = discovery->receive_buffer;
-	facts->features = VB_FEATURE_TRAINS;
+	facts->features = VB_FEATURE_TRAINS | VB_FEATURE_HELLOS;
 	vb_discovery_encode(facts, mad);
 	qp1_send(discovery->qp1, &way->from, &way->to, way->scope, mad, way->length);
 }
@@ -125,21 +127,21 @@ static struct entry *new_entry(struct discovery *discovery, const struct vb_gid 
 }
 
 static void settle(
-	struct discovery *discovery, struct entry *entry, bool is_verbena, uint32_t receive_buffer, uint64_t now_ms)
+	struct discovery *discovery, struct entry *entry, const struct discovery_facts *facts, uint64_t now_ms)
 {
 	assert(entry->state == ASKING && discovery->asking > 0);
-	entry->state = is_verbena ? IS_VERBENA : IS_OTHER;
+	entry->state = facts->is_verbena ? IS_VERBENA : IS_OTHER;
 	discovery->asking--;
 	if (entry->asked_by < NOBODY) {
 		assert(discovery->questions[entry->asked_by] > 0);
 		discovery->questions[entry->asked_by]--;
 	}
 	entry->asked_by = NOBODY;
-	entry->receive_buffer = receive_buffer;
-	entry->due_ms = now_ms + (is_verbena ? REMEMBER_MS : REMEMBER_NO_MS);
+	entry->facts = *facts;
+	entry->due_ms = now_ms + (facts->is_verbena ? REMEMBER_MS : REMEMBER_NO_MS);
 	for (unsigned client = 0; client < DISCOVERY_CLIENTS; client++)
 		if (entry->waiting[client / 64] >> client % 64 & 1)
-			discovery->answer(discovery->user, client, &entry->gid, is_verbena, receive_buffer);
+			discovery->answer(discovery->user, client, &entry->gid, facts);
 	memset(entry->waiting, 0, sizeof(entry->waiting));
 }
 
@@ -147,7 +149,7 @@ static void try_again(struct discovery *discovery, struct entry *entry, uint64_t
 {
 	assert(entry->tries <= TRIES);
 	if (entry->tries == TRIES) {
-		settle(discovery, entry, false, 0, now_ms);
+		settle(discovery, entry, &nobody, now_ms);
 		return;
 	}
 	entry->tries++;
@@ -163,24 +165,25 @@ void discovery_ask(struct discovery *discovery, uint64_t now_ms, unsigned client
 {
 	assert(client < DISCOVERY_CLIENTS);
 	if (addresses_interface(dgid, now_ms)) {
-		discovery->answer(discovery->user, client, dgid, true, discovery->receive_buffer);
+		const struct discovery_facts ours = { true, true, discovery->receive_buffer };
+		discovery->answer(discovery->user, client, dgid, &ours);
 		return;
 	}
 	if (vb_gid_is_multicast(dgid) || vb_gid_is_zero(dgid) || vb_gid_is_ipv4(sgid) != vb_gid_is_ipv4(dgid)) {
-		discovery->answer(discovery->user, client, dgid, false, 0);
+		discovery->answer(discovery->user, client, dgid, &nobody);
 		return;
 	}
 	uint32_t scope = qp1_is_link_local(dgid) ? addresses_interface(sgid, now_ms) : 0;
 	struct entry *entry = find_entry(discovery, dgid, scope);
 	if (entry && entry->state != ASKING && entry->due_ms > now_ms) {
-		discovery->answer(discovery->user, client, dgid, entry->state == IS_VERBENA, entry->receive_buffer);
+		discovery->answer(discovery->user, client, dgid, &entry->facts);
 		return;
 	}
 	bool is_asked = entry && entry->state == ASKING;
 	if (!entry && may_ask)
 		entry = new_entry(discovery, dgid, scope);
 	if (!entry || (!is_asked && !may_ask)) {
-		discovery->answer(discovery->user, client, dgid, false, 0);
+		discovery->answer(discovery->user, client, dgid, &nobody);
 		return;
 	}
 	entry->waiting[client / 64] |= 1ull << client % 64;
@@ -253,7 +256,8 @@ bool discovery_receive(struct discovery *discovery, uint64_t now_ms, const struc
 	struct entry *entry = find_entry(discovery, &mad->from, mad->scope);
 	if (!entry || entry->state != ASKING || entry->transaction_id != facts.transaction_id)
 		return false;
-	settle(discovery, entry, true, facts.receive_buffer, now_ms);
+	const struct discovery_facts theirs = { true, facts.features & VB_FEATURE_HELLOS, facts.receive_buffer };
+	settle(discovery, entry, &theirs, now_ms);
 	return true;
 }
 

@@ -14,9 +14,15 @@
 
 struct discovery;
 
+/* All 0: nobody of ours answers there. */
+struct discovery_facts {
+	bool is_verbena, takes_hellos;
+	uint32_t receive_buffer;
+};
+
 /* Tells client (a number below DISCOVERY_CLIENTS) the facts about gid. */
 typedef void discovery_answer(
-	void *user, unsigned client, const struct vb_gid *gid, bool is_verbena, uint32_t receive_buffer);
+	void *user, unsigned client, const struct vb_gid *gid, const struct discovery_facts *facts);
 
 /* The state of the process with that QPN of ours, for peers that ask. */
 typedef enum vb_process_state discovery_process(void *user, uint32_t qpn);

@@ -363,11 +363,13 @@ static void outlive(struct worker *worker, unsigned client)
 		worker_remove_client(worker, client);
 }
 
-static void on_answer(void *user, unsigned client, const struct vb_gid *gid, bool is_verbena, uint32_t receive_buffer)
+static void on_answer(void *user, unsigned client, const struct vb_gid *gid, const struct discovery_facts *facts)
 {
 	struct worker *worker = user;
+	uint8_t peer_is =
+		(facts->is_verbena ? VB_PEER_IS_VERBENA : 0) | (facts->takes_hellos ? VB_PEER_TAKES_HELLOS : 0);
 	const struct vb_message message = {
-		.kind = VB_MESSAGE_PEER, .gid = *gid, .is_verbena = is_verbena, .receive_buffer = receive_buffer
+		.kind = VB_MESSAGE_PEER, .gid = *gid, .peer_is = peer_is, .receive_buffer = facts->receive_buffer
 	};
 	if (client < REGISTRY_CLIENTS && worker->registry->clients[client].is_used)
 		worker_say(worker, client, &message, NULL);

@@ -446,6 +446,7 @@ struct vb_iov { /* laid out as struct iovec */
 /* Facts about a peer address. [lane] */
 struct vb_peer_facts {
 	bool is_verbena;         /* takes trains and any IPv4 identification */
+	bool takes_hellos;       /* its QPs may recover selectively, and are asked whether they do */
 	uint32_t receive_buffer; /* of one of its slots, bytes; 0 = unknown */
 	bool is_asked; /* the answer is on its way: UC and UD, which have no window to an unknown peer, wait for it */
 };

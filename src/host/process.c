@@ -225,6 +225,7 @@ static int create_lane(struct vb_host_lane *d, const struct vb_settings *setting
 	vb_lanes_indices(&d->process->lanes, d->index, &config.first_index, &config.index_count);
 	config.meets_local_peers = meets_local_peers;
 	config.tells_silence = true;
+	config.recovery = settings->go_back_n ? VB_RECOVERY_GO_BACK_N : VB_RECOVERY_AGREED;
 	config.cc = (struct vb_cc_config){ .algorithm = settings->cc.algorithm, .parameters = settings->cc.values };
 	int rc = vb_lane_create(&config, &d->lane);
 

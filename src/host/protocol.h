@@ -52,7 +52,7 @@ enum vb_message_kind {
 	VB_MESSAGE_SLOT,    /* request, slot, receive_buffer, and the socket, or a forwarder's channel: is_carried */
 	VB_MESSAGE_ADOPTED, /* request, slot: steering is right again */
 	VB_MESSAGE_REFUSED, /* request, error (a positive errno), why */
-	VB_MESSAGE_PEER,    /* gid, is_verbena, receive_buffer */
+	VB_MESSAGE_PEER,    /* gid, peer_is, receive_buffer */
 	VB_MESSAGE_SENT,    /* request: the MAD has left */
 	VB_MESSAGE_MAD,     /* gid: from, sgid: to, scope, mad, length */
 	VB_MESSAGE_FAILED,  /* gid: to, error, mad: a posted one that the network did not deliver */
@@ -66,10 +66,12 @@ enum vb_message_kind {
 	VB_MESSAGE_RESTARTED, /* the broker's worker died and was replaced: send unanswered requests again */
 };
 
+enum { VB_PEER_IS_VERBENA = 1, VB_PEER_TAKES_HELLOS = 2 };
+
 struct vb_message {
 	uint16_t kind;
 	uint8_t slot;
-	uint8_t is_verbena;
+	uint8_t peer_is; /* VB_PEER_IS_VERBENA, VB_PEER_TAKES_HELLOS; 0: of somebody else */
 	uint32_t request;
 	uint32_t receive_buffer;
 	int32_t error;

@@ -143,6 +143,8 @@ static bool parse_value(
 		return parse_file(text);
 	case VB_SETTING_CC:
 		return parse_cc(text, &settings->cc, why, why_size);
+	case VB_SETTING_RECOVERY:
+		return parse_choice(text, "auto", "go-back-n", &settings->go_back_n);
 	case VB_SETTING_FAULTS:
 		return parse_faults(text, &settings->packet_faults, why, why_size);
 	case VB_SETTING_STATS:

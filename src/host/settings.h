@@ -20,6 +20,7 @@
 	X(LANES, "number, 1 .. 8", "", "lanes of this process; else as its threads need them, up to the cores")           \
 	X(PCAP, "file name; %p becomes the process id", "", "writes what the process sends and receives as a capture") \
 	X(CC, "NAME, or NAME,PARAMETER=VALUE,...", "window", "congestion control of what goes over the wire")           \
+	X(RECOVERY, "auto|go-back-n", "auto", "auto sends again only what was lost, with peers that do so too; go-back-n all behind it") \
 	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P; verb:NAME:nth=N:ERRNO,event:NAME:after=TIME,cm:reject:nth=N,cm:timeout:nth=N,cm:disconnect:nth=N", "", \
 		"injects faults into received packets, or puts them through a bottleneck; makes calls, events and connections fail") \
 	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at the end")                               \
@@ -46,7 +47,7 @@ enum vb_log_level { VB_LOG_ERROR, VB_LOG_WARN, VB_LOG_INFO, VB_LOG_DEBUG };
 struct vb_settings {
 	const char *text[VB_SETTING_COUNT]; /* as given, or the default */
 	bool is_given[VB_SETTING_COUNT];
-	bool local_off, map_registered, stats, trains_off, broker_any, dmabuf_on, progress_off;
+	bool local_off, go_back_n, map_registered, stats, trains_off, broker_any, dmabuf_on, progress_off;
 	bool packet_faults; /* of FAULTS, some are about packets */
 	uint32_t receive_buffer, part_id;
 	uint32_t lanes; /* 0: not given */

@@ -23,11 +23,19 @@ static bool is_ours(const struct vb_process *p, const struct vb_gid *gid)
 	return false;
 }
 
+static struct vb_peer_facts facts_of(const struct vb_broker_peer *peer)
+{
+	return (struct vb_peer_facts){ .is_verbena = peer->is_verbena,
+		.takes_hellos = peer->takes_hellos,
+		.receive_buffer = peer->receive_buffer };
+}
+
 /* Assumed until the broker has answered: every process of this machine has Verbena. */
 static struct vb_peer_facts assumption(const struct vb_process *p, const struct vb_gid *gid)
 {
 	if (is_ours(p, gid))
 		return (struct vb_peer_facts){ .is_verbena = true,
+			.takes_hellos = true,
 			.receive_buffer = vb_process_home(p)->slot.receive_buffer };
 	return (struct vb_peer_facts){ .is_asked = true };
 }
@@ -41,8 +49,9 @@ void vb_device_discover(struct vb_device *device, unsigned lanes, const struct v
 		return;
 	bool is_new = vb_broker_discover(p->broker, &av->sgid, &av->dgid);
 	struct vb_peer_facts facts = assumption(p, &av->dgid);
-	bool is_known = vb_broker_knows(p->broker, &av->dgid, &facts.is_verbena, &facts.receive_buffer);
-	facts.is_asked &= !is_known;
+	struct vb_broker_peer peer;
+	if (vb_broker_knows(p->broker, &av->dgid, &peer))
+		facts = facts_of(&peer);
 	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
 		if ((lanes >> i & 1) && (is_new || !vb_lane_has_peer(p->host_lanes[i]->lane, &av->dgid)))
 			vb_lane_set_peer(p->host_lanes[i]->lane, &av->dgid, &facts);
@@ -52,7 +61,7 @@ void vb_device_discover(struct vb_device *device, unsigned lanes, const struct v
 
 static void learn_peer(struct vb_process *p, const struct vb_broker_notice *notice)
 {
-	struct vb_peer_facts facts = { .is_verbena = notice->is_verbena, .receive_buffer = notice->receive_buffer };
+	struct vb_peer_facts facts = facts_of(&notice->peer);
 
 	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++) {
 		vb_host_lane_lock(p->host_lanes[i]);

@@ -297,10 +297,6 @@ static void receive_bitmap(struct vb_qp *qp, const struct vb_packet *packet, vb_
 {
 	const struct vb_requester *rq = &qp->requester;
 	uint32_t expected = packet->expected_psn;
-	if (!vb_roce(qp)->selective) {
-		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
-		return;
-	}
 	if (vb_psn_diff(expected, rq->una_psn) < 0 || vb_psn_diff(expected, rq->max_psn) > 0) {
 		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
 		vb_recovery_on_stale_ack(qp, now);
@@ -311,8 +307,12 @@ static void receive_bitmap(struct vb_qp *qp, const struct vb_packet *packet, vb_
 	if (expected != rq->una_psn && !acknowledge_through(qp, packet, psn, now))
 		miss_responses(qp, psn, now);
 	note_credits(qp, packet);
-	vb_selective_receive_bitmap(qp, packet, now);
-	take_turns(qp, now);
+	if (vb_roce(qp)->selective) {
+		vb_selective_receive_bitmap(qp, packet, now);
+		take_turns(qp, now);
+	} else { /* the hello's answer has been lost */
+		vb_recovery_on_gap(qp, now);
+	}
 	vb_requester_proceed(qp, now);
 }
 
@@ -364,6 +364,8 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		return;
 	}
 	if (!is_outstanding(rq, packet->psn)) {
+		if (vb_roce(qp)->selective && vb_packet_row(packet)->message == VB_MESSAGE_READ_RESPONSE)
+			vb_selective_note_duplicate(qp, packet->psn);
 		if (brings_credits(qp, packet))
 			vb_schedule(qp);
 		else

@@ -51,15 +51,18 @@ bool vb_early_is_told(const struct vb_qp *qp)
 {
 	const struct vb_selective *s = selective_of(qp);
 	uint8_t type = vb_roce(qp)->responses.ack.syndrome & VB_AETH_TYPE_MASK;
-	return s && s->requests.count > 0 && type == VB_AETH_ACK && is_anything_untold(s);
+	return s && type == VB_AETH_ACK && (s->duplicate != s->told_duplicate || is_anything_untold(s));
 }
 
-void vb_early_tell_again(struct vb_qp *qp)
+void vb_early_note_duplicate(struct vb_qp *qp, uint32_t psn)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (!s || s->requests.count == 0)
+	if (!s)
 		return;
-	uint32_t psn = qp->responder.expected_psn;
+	s->duplicate = ((s->duplicate + (1u << 24)) & ~VB_PSN_MASK) | psn;
+	if (s->requests.count == 0)
+		return;
+	psn = qp->responder.expected_psn;
 	for (int i = 0; i < TOLD_AGAIN && vb_psn_diff(s->requests.end_psn, psn) > 0; i++) {
 		tell(s, psn);
 		psn = vb_psn_add(psn, VB_BITMAP_PSNS);
@@ -86,6 +89,7 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	out->packet.syndrome = vb_responder_ack_syndrome(qp);
 	out->packet.msn = msn;
 	out->packet.expected_psn = expected_psn;
+	out->packet.duplicate = s->told_duplicate = s->duplicate;
 	out->packet.holder = vb_roce(qp)->responses.ack.holder;
 	vb_hold_bitmap(&s->requests, qp->responder.expected_psn, psn, out->packet.bits);
 	vb_psn_clear(s->untold, BITMAPS - 1, psn / VB_BITMAP_PSNS);
@@ -124,7 +128,7 @@ bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time 
 	case VB_HOLD_HAD:
 		vb_count(qp->lane, VB_DUPLICATES, 1);
 		tell_of(qp, packet->psn);
-		vb_early_tell_again(qp);
+		vb_early_note_duplicate(qp, packet->psn);
 		break;
 	case VB_HOLD_FULL:
 		if (s->requests.count == 0)

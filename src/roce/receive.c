@@ -2,6 +2,7 @@
 #include "roce/echo.h"
 #include "base/invariant.h"
 #include "roce/requester.h"
+#include "roce/selective.h"
 #include "roce/roce.h"
 #include "roce/uc.h"
 #include "roce/ud.h"
@@ -75,6 +76,8 @@ static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct v
 		vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_CNP,
 					       .flight = vb_roce(qp)->flight.out + vb_roce(qp)->flight.in,
 					       .now = now });
+	} else if (row->message == VB_MESSAGE_HELLO) {
+		vb_hello_receive(qp, packet);
 	} else if (qp->type != VB_QP_RC) {
 		receive_by_half(qp, packet, now);
 	} else if (row->is_response) {

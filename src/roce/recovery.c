@@ -133,7 +133,6 @@ void vb_recovery_measure(struct vb_qp *qp, vb_time rtt)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	re->srtt = re->srtt ? re->srtt + (rtt - re->srtt) / 8 : rtt;
-	vb_selective_note_rtt(qp, rtt);
 	assert(re->srtt >= 0);
 }
 
@@ -243,6 +242,7 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	assert(qp->is_reliable && !qp->local_peer);
+	vb_hello_want(qp);
 	if (re->is_recovering)
 		return;
 	if (!vb_retry_use(qp, now))
@@ -258,6 +258,7 @@ static void send_probe(struct vb_qp *qp)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	struct vb_requester *rq = &qp->requester;
+	vb_hello_want(qp);
 	if (re->was_probed)
 		vb_flight_fall_silent(qp);
 	re->probe = re->was_probed ? VB_PROBE_OLDEST : VB_PROBE_NEWEST;

@@ -336,7 +336,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 	vb_count(qp->lane, VB_DUPLICATES, 1);
 	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {
 		/* Acknowledge the newest completed packet again, unless a NAK that says as much is about to leave. */
-		vb_early_tell_again(qp);
+		vb_early_note_duplicate(qp, packet->psn);
 		if (!rs->ack.is_wanted || (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK)
 			vb_responder_ack(qp, vb_responder_ack_syndrome(qp),
 				vb_psn_add(qp->responder.expected_psn, VB_PSN_MASK), true, now);

@@ -31,7 +31,9 @@ struct vb_roce_qp {
 	struct vb_selective *selective;                  /* both ends recover so; NULL: go-back-N */
 	_Alignas(VB_CACHE_LINE) struct vb_flight flight; /* what lies between una_psn and next_psn */
 	uint16_t overhead;                               /* what a packet costs a window beside its payload */
-	bool requests_first; /* in its next turn: responses and requests take turns at being first */
+	/* responses and requests take turns at being first in a turn; hello.c */
+	bool requests_first : 1, hello_is_due : 1, hello_answer_is_due : 1;
+	uint8_t hellos; /* said, of which none is answered */
 	struct vb_list ack_link;
 	struct vb_congestion congestion;
 

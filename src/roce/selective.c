@@ -14,7 +14,7 @@
 #include "roce/selective.h"
 #include "core/send_queue.h"
 
-#define LATENESS_MAX (10 * VB_MS) /* what is later counts as lost */
+#define LATENESS_MAX (2 * VB_MS) /* what is later counts as lost */
 #define IN_EARNEST   64           /* losses, without one that was only late, before less lateness is allowed for */
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
@@ -158,17 +158,6 @@ uint32_t vb_selective_newest_missing(const struct vb_qp *qp)
 
 /* ---- What has arrived -------------------------------------------------------------------------------------------- */
 
-void vb_selective_note_rtt(struct vb_qp *qp, vb_time rtt)
-{
-	struct vb_selective *s = selective_of(qp);
-	if (!s)
-		return;
-	if (s->least_rtt == 0 || rtt < s->least_rtt)
-		s->least_rtt = rtt;
-	else
-		s->least_rtt += (rtt - s->least_rtt) / 256; /* the path may have become longer */
-}
-
 /* newest was sent after that. */
 static bool is_after(const struct vb_sent_newest *newest, vb_time sent_at, uint32_t psn)
 {
@@ -200,24 +189,54 @@ static vb_time window_of(const struct vb_qp *qp)
 	return vb_roce(qp)->recovery.srtt / 4 + selective_of(qp)->lateness;
 }
 
-/* What was taken for lost has arrived. Sooner than the packet that was sent again can have: it was only late. */
+static struct vb_resent *resent_of(struct vb_selective *s, uint32_t psn)
+{
+	for (unsigned i = 0; i < VB_RESENT; i++)
+		if (s->resent[i].is_set && s->resent[i].psn == psn)
+			return &s->resent[i];
+	return NULL;
+}
+
+static void note_resent(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	struct vb_resent *resent = resent_of(s, psn);
+	if (!resent)
+		resent = &s->resent[s->resent_next++ % VB_RESENT];
+	*resent = (struct vb_resent){ .psn = psn, .after = window_of(qp), .sent_at = now, .is_set = true };
+}
+
+/* What was taken for lost has arrived, by itself or sent again. */
 static void note_lateness(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	vb_time took = vb_time_since(vb_sent_at(&s->sent, psn), now);
 	if (vb_psn_bit(s->sent.lost, s->sent.mask, psn)) {
 		allow_for(s, 2 * window_of(qp) + VB_US);
 		return;
 	}
 	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn))
 		return;
-	if (s->least_rtt && took < s->least_rtt - s->least_rtt / 4) {
-		vb_count(qp->lane, VB_SENT_IN_VAIN, 1);
-		allow_for(s, window_of(qp) + took);
-	} else if (++s->in_earnest == IN_EARNEST) {
+	struct vb_resent *resent = resent_of(s, psn);
+	if (resent && !resent->has_arrived) {
+		resent->has_arrived = true;
+		resent->arrived_at = now;
+	}
+	if (++s->in_earnest == IN_EARNEST) {
 		s->lateness -= s->lateness / 4;
 		s->in_earnest = 0;
 	}
+}
+
+void vb_selective_note_duplicate(struct vb_qp *qp, uint32_t psn)
+{
+	struct vb_selective *s = selective_of(qp);
+	struct vb_resent *resent = resent_of(s, psn);
+	if (!resent) /* a probe, or what the network has doubled */
+		return;
+	resent->is_set = false;
+	vb_count(qp->lane, VB_SENT_IN_VAIN, 1);
+	if (resent->has_arrived)
+		allow_for(s, resent->after + vb_time_since(resent->sent_at, resent->arrived_at));
 }
 
 /* What the packet took of the windows is free. Gives the bytes of its message, of which congestion control is told. */
@@ -441,6 +460,7 @@ void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time
 		break;
 	case VB_HOLD_HAD:
 		vb_count(qp->lane, VB_DUPLICATES, 1);
+		vb_selective_note_duplicate(qp, packet->psn);
 		break;
 	case VB_HOLD_FULL:
 		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
@@ -483,6 +503,9 @@ void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packe
 	struct vb_selective *s = selective_of(qp);
 	uint32_t acked = 0;
 	bool is_news = false;
+	if (packet->duplicate != s->peer_duplicate)
+		vb_selective_note_duplicate(qp, packet->duplicate & VB_PSN_MASK);
+	s->peer_duplicate = packet->duplicate;
 	for (uint32_t i = 0; i < VB_BITMAP_PSNS; i++) {
 		uint32_t psn = vb_psn_add(packet->psn, i);
 		if (!(packet->bits[i / 64] >> i % 64 & 1) || !is_under_way(qp, psn))
@@ -549,6 +572,7 @@ bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, 
 		return false;
 	}
 	batch->out[batch->count - 1].packet.ackreq = true;
+	note_resent(qp, psn, now);
 	vb_flight_add(qp, cost.out, cost.in);
 	vb_sent_add(&s->sent, rq->una_psn, psn, span, true, now); /* within what there is */
 	if (needs_response(wqe))

@@ -2,6 +2,7 @@
  * missing is sent again. On the wire data packets are RC's own; what is held is told of by bitmaps. Everything is
  * executed, acknowledged and completed in the order of PSNs, as with go-back-N.
  *
+ *   hello.c      whether both ends do so
  *   hold.c       the store of packets that came before their turn
  *   early.c      the responder's: such requests, and what it says of them
  *   sent.c       what the requester knows of each packet under way
@@ -26,10 +27,23 @@ struct vb_repeat {
 	uint32_t psn, end_psn;
 };
 
+#define VB_RESENT 32
+
+/* A packet that was sent again as lost: whether it had only been late comes out when the second one has arrived. */
+struct vb_resent {
+	uint32_t psn;
+	vb_time after;   /* so long it had been waited for */
+	vb_time sent_at; /* again */
+	vb_time arrived_at;
+	bool is_set, has_arrived;
+};
+
 struct vb_selective {
 	/* The responder's. */
 	struct vb_hold requests;
 	uint64_t untold[VB_HOLD_PSNS / VB_BITMAP_PSNS / 64]; /* of each bitmap: something in it is to be told */
+	uint32_t duplicate;      /* as in a bitmap: what came twice, and how often something did */
+	uint32_t told_duplicate; /* in the newest bitmap */
 	struct vb_repeat repeats[VB_REPEATS];
 	uint8_t repeat_first, repeat_count;
 
@@ -41,12 +55,21 @@ struct vb_selective {
 	struct vb_sent_newest responses_seen; /* of responses, and of acknowledgements, which do not overtake those */
 	struct vb_deadline due;               /* when more counts as lost, if nothing comes before that */
 	vb_time lateness;   /* how late a packet may be without being lost, beyond a quarter of the round trip */
-	vb_time least_rtt;  /* 0: not known */
+	struct vb_resent resent[VB_RESENT];
+	uint8_t resent_next;
+	uint32_t peer_duplicate; /* as the peer last told */
 	vb_time kept_at;    /* what left before that is taken to have left then */
 	uint32_t cut_psn;   /* congestion control has been told of losses of what comes before */
 	uint8_t in_earnest; /* packets that were lost indeed since one was only late */
 	uint32_t peer_hold; /* bytes that the peer holds */
 };
+
+/* ---- Agreement (hello.c) ------------------------------------------------------------------------------------------ */
+
+/* The peer is to be asked, if its host takes hellos and it has not answered. */
+void vb_hello_want(struct vb_qp *qp);
+void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch);
+void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet);
 
 /* The QP recovers so from now on. -ENOMEM */
 int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold);
@@ -88,7 +111,8 @@ bool vb_selective_must_be_whole(const struct vb_qp *qp, const struct vb_send_wqe
 void vb_selective_forget_sent(struct vb_qp *qp); /* everything is sent again, or nothing is under way */
 /* What is known may say now that more is lost. */
 void vb_selective_judge(struct vb_qp *qp, vb_time now);
-void vb_selective_note_rtt(struct vb_qp *qp, vb_time rtt);
+/* That packet came to where it had been already. */
+void vb_selective_note_duplicate(struct vb_qp *qp, uint32_t psn);
 /* The held response whose turn it is; NULL: none. */
 const struct vb_held *vb_selective_next_response(const struct vb_qp *qp);
 /* A response of the READ or atomic: the peer has executed that. */
@@ -105,7 +129,7 @@ bool vb_early_has_any(const struct vb_qp *qp);
 bool vb_early_is_told(const struct vb_qp *qp);
 void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t expected_psn, uint32_t msn);
 /* A request that was executed long ago came again: the peer may not have heard what is held. */
-void vb_early_tell_again(struct vb_qp *qp);
+void vb_early_note_duplicate(struct vb_qp *qp, uint32_t psn);
 /* expected_psn was `from` before the newest request was executed: those behind it that are held are. */
 void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now);
 

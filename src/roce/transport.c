@@ -98,6 +98,8 @@ void vb_roce_clear(struct vb_qp *qp)
 	forget_requests(roce);
 	vb_responses_reset(qp);
 	vb_selective_end(qp);
+	roce->hellos = 0;
+	roce->hello_is_due = roce->hello_answer_is_due = false;
 }
 
 bool vb_roce_is_quiet(const struct vb_qp *qp)

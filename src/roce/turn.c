@@ -5,7 +5,9 @@
 #include "roce/batch.h"
 #include "base/invariant.h"
 #include "roce/echo.h"
+#include "roce/peers.h"
 #include "roce/requester.h"
+#include "roce/selective.h"
 #include "roce/roce.h"
 #include "roce/ud.h"
 
@@ -124,6 +126,17 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 	return true;
 }
 
+/* Before the first data to a peer; and what is due. */
+static void say_hello(struct vb_qp *qp, struct vb_batch *batch, unsigned budget)
+{
+	struct vb_roce_qp *roce = vb_roce(qp);
+	if (roce->hellos == 0 && !roce->selective && qp->peer && qp->peer->facts.takes_hellos && qp->is_reliable &&
+		!qp->local_peer && vb_requester_has_work(qp))
+		vb_hello_want(qp);
+	if ((roce->hello_is_due || roce->hello_answer_is_due) && vb_batch_has_room(batch, budget))
+		vb_hello_emit(qp, batch);
+}
+
 /* One turn: data, then the QP's ack if one is due. True when it was cut short. */
 bool vb_roce_take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, vb_time now)
 {
@@ -132,6 +145,7 @@ bool vb_roce_take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget
 
 	if (vb_roce(qp)->responses.cnp_wanted && !vb_roce_lane_of(qp)->replies_held && vb_batch_has_room(batch, budget))
 		vb_responder_emit_cnp(qp, batch, now);
+	say_hello(qp, batch, budget);
 	bool was_cut_short = emit_data(qp, batch, budget, now);
 	vb_flight_end_turn(qp);
 	if (was_cut_short)
@@ -180,6 +194,8 @@ static bool emit_replies(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 {
 	if (vb_roce(qp)->responses.cnp_wanted)
 		vb_responder_emit_cnp(qp, batch, now);
+	if (vb_roce(qp)->hello_answer_is_due && vb_batch_has_room(batch, budget))
+		vb_hello_emit(qp, batch);
 	while (vb_roce(qp)->responses.ack.is_wanted) {
 		if (!vb_batch_has_room(batch, budget))
 			return false;

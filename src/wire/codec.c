@@ -85,8 +85,9 @@ static inline void read_header(struct vb_packet *packet, enum vb_header header, 
 		break;
 	case VB_BITMAPETH:
 		packet->expected_psn = vb_load_be24(b + 1);
-		packet->bits[0] = vb_load_be64(b + 4);
-		packet->bits[1] = vb_load_be64(b + 12);
+		packet->duplicate = vb_load_be32(b + 4);
+		packet->bits[0] = vb_load_be64(b + 8);
+		packet->bits[1] = vb_load_be64(b + 16);
 		break;
 	case VB_CNP_RESERVED:
 	case VB_END:
@@ -142,8 +143,9 @@ static inline void write_header(const struct vb_packet *packet, enum vb_header h
 	case VB_BITMAPETH:
 		b[0] = 0;
 		vb_store_be24(b + 1, packet->expected_psn);
-		vb_store_be64(b + 4, packet->bits[0]);
-		vb_store_be64(b + 12, packet->bits[1]);
+		vb_store_be32(b + 4, packet->duplicate);
+		vb_store_be64(b + 8, packet->bits[0]);
+		vb_store_be64(b + 16, packet->bits[1]);
 		break;
 	case VB_CNP_RESERVED:
 		memset(b, 0, 16);

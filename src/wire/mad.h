@@ -49,6 +49,7 @@ struct vb_discovery {
 
 #define VB_DISCOVERY_VERSION 1
 #define VB_FEATURE_TRAINS    1u /* takes trains: recovers any IPv4 identification */
+#define VB_FEATURE_HELLOS    2u /* its QPs take a hello, and may recover selectively: roce/hello.c */
 
 struct vb_flow;
 

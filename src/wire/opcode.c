@@ -18,7 +18,7 @@
 		: (header) == VB_FETH         ? 4                                                                      \
 		: (header) == VB_CNP_RESERVED ? 16                                                                     \
 		: (header) == VB_HELLOETH     ? 8                                                                      \
-		: (header) == VB_BITMAPETH    ? 20                                                                     \
+		: (header) == VB_BITMAPETH    ? 24                                                                     \
 					      : 0)
 
 /* clang-format off */

@@ -78,7 +78,12 @@ struct vb_packet {
 		struct {
 			union {
 				uint64_t atomic_result; /* AtomicAckETH */
-				uint32_t expected_psn;  /* BITMAPETH, 24 bits: what came before it has been executed */
+				struct {
+					uint32_t expected_psn; /* BITMAPETH: 24 bits; what is before it was executed */
+					/* BITMAPETH: 24 bits, of what came twice last; above them how often something
+					 * did, modulo 256 */
+					uint32_t duplicate;
+				};
 			};
 			uint32_t msn;     /* AETH, 24 bits */
 			uint8_t syndrome; /* AETH */

@@ -129,8 +129,8 @@ static void discover(struct state *state, const struct order *order)
 	bool is_answered = poll(&wait, 1, PATIENCE_S * 1000) > 0 &&
 			   read(state->answers[0], &answer, sizeof(answer)) == sizeof(answer);
 	state->report.rc = is_answered ? 0 : -EIO;
-	state->report.is_verbena = answer.is_verbena;
-	state->report.receive_buffer = answer.receive_buffer;
+	state->report.is_verbena = answer.peer.is_verbena;
+	state->report.receive_buffer = answer.peer.receive_buffer;
 }
 
 static void obey(struct state *state, const struct order *order)

@@ -31,14 +31,19 @@ enum vb_broker_notice_kind {
 	VB_BROKER_AWAITED, /* nor this: the process is there, and has not asked for us. We meet when it does */
 };
 
+/* An address, as its broker says. All 0: no broker answered. */
+struct vb_broker_peer {
+	bool is_verbena, takes_hellos;
+	uint32_t receive_buffer; /* of its slots */
+};
+
 struct vb_broker_notice {
 	enum vb_broker_notice_kind kind;
 	struct vb_gid gid;       /* PEER: whose; MAD: from; FAILED: to; ALONE: asked for */
 	int error;               /* FAILED: -errno; ALONE: -errno where we could not take what was to be shared, or 0 */
 	struct vb_gid to;        /* MAD */
 	uint32_t scope;          /* MAD: interface of link-local addresses, else 0 */
-	bool is_verbena;         /* PEER: false: no broker answered */
-	uint32_t receive_buffer; /* PEER: of its slots */
+	struct vb_broker_peer peer; /* PEER */
 	uint32_t length;         /* MAD: as received, padding included */
 	uint8_t mad[256];
 	uint8_t own_slot, slot;    /* INTRODUCTION, ALONE, LATER, AWAITED: ours, and the other's */
@@ -94,7 +99,7 @@ int vb_broker_join(
  * question about dgid. */
 bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, const struct vb_gid *dgid);
 /* The answer of the last such notice about dgid; false: there was none, or it is forgotten. */
-bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, bool *is_verbena, uint32_t *receive_buffer);
+bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, struct vb_broker_peer *peer);
 
 /* Asks to be introduced to the process that has slot at gid, if that is of this host; it may be this process. Both hear
  * of an INTRODUCTION of own_slot and slot, with a socket to the other and memory that both share, as soon as the other

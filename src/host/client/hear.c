@@ -159,6 +159,13 @@ static void take_lost_port(struct vb_broker *broker, const struct vb_message *me
 	}
 }
 
+static struct vb_broker_peer peer_of(const struct vb_message *message)
+{
+	return (struct vb_broker_peer){ .is_verbena = message->peer_is & VB_PEER_IS_VERBENA,
+		.takes_hellos = message->peer_is & VB_PEER_TAKES_HELLOS,
+		.receive_buffer = message->receive_buffer };
+}
+
 static void take_peer(struct vb_broker *broker, const struct vb_message *message)
 {
 	for (unsigned i = 0; i < broker->question_count; i++) {
@@ -166,8 +173,7 @@ static void take_peer(struct vb_broker *broker, const struct vb_message *message
 		if (!vb_gid_equal(&question->dgid, &message->gid))
 			continue;
 		question->is_said = question->is_answered = true;
-		question->is_verbena = message->is_verbena;
-		question->receive_buffer = message->receive_buffer;
+		question->peer = peer_of(message);
 	}
 }
 
@@ -221,8 +227,7 @@ bool vb_broker_take(struct vb_broker *broker, const struct vb_message *message, 
 	case VB_MESSAGE_PEER:
 		take_peer(broker, message);
 		notice->kind = VB_BROKER_PEER;
-		notice->is_verbena = message->is_verbena;
-		notice->receive_buffer = message->receive_buffer;
+		notice->peer = peer_of(message);
 		return true;
 	case VB_MESSAGE_MAD:
 	case VB_MESSAGE_FAILED:

@@ -213,7 +213,7 @@ bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, con
 	pthread_mutex_lock(&broker->mutex);
 	struct vb_broker_question *question = find_question(broker, dgid);
 	bool is_new = !question;
-	if (is_new || (!question->is_verbena && now >= question->again_ms)) {
+	if (is_new || (!question->peer.is_verbena && now >= question->again_ms)) {
 		if (is_new)
 			question = new_question(broker);
 		*question = (struct vb_broker_question){ .sgid = *sgid, .dgid = *dgid, .again_ms = now + ASK_AGAIN_MS };
@@ -224,15 +224,13 @@ bool vb_broker_discover(struct vb_broker *broker, const struct vb_gid *sgid, con
 	return is_new;
 }
 
-bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, bool *is_verbena, uint32_t *receive_buffer)
+bool vb_broker_knows(struct vb_broker *broker, const struct vb_gid *dgid, struct vb_broker_peer *peer)
 {
 	pthread_mutex_lock(&broker->mutex);
 	const struct vb_broker_question *question = find_question(broker, dgid);
 	bool is_known = question && question->is_answered;
-	if (is_known) {
-		*is_verbena = question->is_verbena;
-		*receive_buffer = question->receive_buffer;
-	}
+	if (is_known)
+		*peer = question->peer;
 	pthread_mutex_unlock(&broker->mutex);
 	return is_known;
 }

@@ -62,8 +62,8 @@ struct vb_broker_request {
 struct vb_broker_question {
 	struct vb_gid sgid, dgid;
 	int64_t again_ms; /* when it may be asked anew */
-	bool is_said, is_answered, is_verbena;
-	uint32_t receive_buffer; /* as answered */
+	bool is_said, is_answered;
+	struct vb_broker_peer peer; /* as answered */
 };
 
 /* A process that we want to meet, and the broker has not answered. */

@@ -38,13 +38,13 @@ uint32_t addresses_interface(const struct vb_gid *gid, uint64_t now)
 	return vb_gid_equal(gid, &ours) ? 2 : 0;
 }
 
-static void answer(void *user, unsigned client, const struct vb_gid *gid, bool is_verbena, uint32_t receive_buffer)
+static void answer(void *user, unsigned client, const struct vb_gid *gid, const struct discovery_facts *facts)
 {
 	told.count++;
 	told.client = client;
 	told.gid = *gid;
-	told.is_verbena = is_verbena;
-	told.receive_buffer = receive_buffer;
+	told.is_verbena = facts->is_verbena;
+	told.receive_buffer = facts->receive_buffer;
 }
 
 static enum vb_process_state process(void *user, uint32_t qpn)

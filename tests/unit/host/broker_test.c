@@ -233,7 +233,7 @@ static void discover__is_never_lost(void **state)
 	struct vb_message question = await(VB_MESSAGE_DISCOVER);
 	assert_true(vb_gid_equal(&question.gid, &gid));
 	question.kind = VB_MESSAGE_PEER;
-	question.is_verbena = true;
+	question.peer_is = VB_PEER_IS_VERBENA;
 	assert_int_equal(vb_message_send(client, &question, NULL), 0);
 	for (double until = seconds() + 5; !atomic_load(&peers) && seconds() < until;)
 		usleep(1000);

@@ -1,0 +1,51 @@
+/* Two QPs agree on selective repeat: each says hello to a peer whose host takes hellos, and the peer answers. Until the
+ * answer is there, and with whoever gives none, a QP recovers by going back. A hello says nothing that must be in order:
+ * it has no PSN, and whoever is lost is said again when something else seems lost. An answer makes both halves of a QP
+ * selective; when one end is and the other is not yet, a NAK still means that all behind it comes again, and a bitmap
+ * is taken for such a NAK (acknowledgement.c).
+ * Not here: which hosts take hellos (broker/discovery.c). */
+#include "roce/roce.h"
+#include "base/invariant.h"
+#include "roce/batch.h"
+#include "roce/peers.h"
+#include "roce/selective.h"
+
+enum { HELLOS = 16 }; /* to a QP that does not answer */
+
+static bool may_agree(const struct vb_qp *qp)
+{
+	return vb_roce_lane_of(qp)->config.recovery == VB_RECOVERY_AGREED && qp->type == VB_QP_RC;
+}
+
+void vb_hello_want(struct vb_qp *qp)
+{
+	struct vb_roce_qp *roce = vb_roce(qp);
+	if (!may_agree(qp) || roce->selective || roce->hellos == HELLOS || !qp->peer || !qp->peer->facts.takes_hellos)
+		return;
+	roce->hellos++;
+	roce->hello_is_due = true;
+}
+
+void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch)
+{
+	struct vb_roce_qp *roce = vb_roce(qp);
+	bool answers = roce->hello_answer_is_due;
+	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_HELLO, &qp->attr.av);
+	out->packet.hold_bytes = vb_roce_lane_of(qp)->config.hold_bytes;
+	out->packet.hello = answers ? VB_HELLO_ANSWERS : 0;
+	roce->hello_is_due = roce->hello_answer_is_due = false;
+}
+
+void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
+{
+	enum vb_qp_state state = vb_state(qp);
+	bool is_connected = state == VB_QPS_RTR || state == VB_QPS_RTS || state == VB_QPS_SQD;
+	if (!may_agree(qp) || !is_connected) {
+		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
+		return;
+	}
+	if (vb_selective_begin(qp, packet->hold_bytes) || (packet->hello & VB_HELLO_ANSWERS))
+		return; /* without memory: it goes on as it did */
+	vb_roce(qp)->hello_answer_is_due = true;
+	vb_schedule_reply(qp);
+}
