@@ -1,9 +1,8 @@
 /* Two QPs agree on selective repeat: each says hello to a peer whose host takes hellos, and the peer answers. Until the
- * answer is there, and with whoever gives none, a QP recovers by going back. A hello says nothing that must be in order:
- * it has no PSN, and whoever is lost is said again when something else seems lost. An answer makes both halves of a QP
- * selective; when one end is and the other is not yet, a NAK still means that all behind it comes again, and a bitmap
- * is taken for such a NAK (acknowledgement.c).
- * Not here: which hosts take hellos (broker/discovery.c). */
+ * answer is there, and with whoever gives none, a QP recovers by going back. A hello says nothing that must be in
+ * order: it has no PSN, and whoever is lost is said again when something else seems lost. An answer makes both halves
+ * of a QP selective; when one end is and the other is not yet, a NAK still means that all behind it comes again, and a
+ * bitmap is taken for such a NAK (acknowledgement.c). Not here: which hosts take hellos (broker/discovery.c). */
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "roce/batch.h"

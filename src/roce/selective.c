@@ -15,7 +15,7 @@
 #include "core/send_queue.h"
 
 #define LATENESS_MAX (2 * VB_MS) /* what is later counts as lost */
-#define IN_EARNEST   64           /* losses, without one that was only late, before less lateness is allowed for */
+#define IN_EARNEST   64          /* losses, without one that was only late, before less lateness is allowed for */
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
 {
@@ -206,7 +206,7 @@ static void note_resent(struct vb_qp *qp, uint32_t psn, vb_time now)
 	*resent = (struct vb_resent){ .psn = psn, .after = window_of(qp), .sent_at = now, .is_set = true };
 }
 
-/* What was taken for lost has arrived, by itself or sent again. */
+/* A packet that was taken for lost has arrived, by itself or sent again. */
 static void note_lateness(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
@@ -239,7 +239,7 @@ void vb_selective_note_duplicate(struct vb_qp *qp, uint32_t psn)
 		allow_for(s, resent->after + vb_time_since(resent->sent_at, resent->arrived_at));
 }
 
-/* What the packet took of the windows is free. Gives the bytes of its message, of which congestion control is told. */
+/* Its part of the windows is free. Gives the bytes of its message, of which congestion control is told. */
 static uint32_t arrive(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);

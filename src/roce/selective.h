@@ -54,17 +54,18 @@ struct vb_selective {
 	struct vb_sent_newest requests_seen;  /* of requests that the peer has */
 	struct vb_sent_newest responses_seen; /* of responses, and of acknowledgements, which do not overtake those */
 	struct vb_deadline due;               /* when more counts as lost, if nothing comes before that */
-	vb_time lateness;   /* how late a packet may be without being lost, beyond a quarter of the round trip */
+	vb_time lateness; /* how late a packet may be without being lost, beyond a quarter of the round trip */
 	struct vb_resent resent[VB_RESENT];
 	uint8_t resent_next;
 	uint32_t peer_duplicate; /* as the peer last told */
-	vb_time kept_at;    /* what left before that is taken to have left then */
-	uint32_t cut_psn;   /* congestion control has been told of losses of what comes before */
-	uint8_t in_earnest; /* packets that were lost indeed since one was only late */
-	uint32_t peer_hold; /* bytes that the peer holds */
+	vb_time kept_at;         /* what left before that is taken to have left then */
+	uint32_t cut_psn;        /* congestion control has been told of losses of what comes before */
+	uint8_t in_earnest;      /* packets that were lost indeed since one was only late */
+	uint32_t peer_hold;      /* bytes that the peer holds */
 };
 
-/* ---- Agreement (hello.c) ------------------------------------------------------------------------------------------ */
+/* ---- Agreement (hello.c) ------------------------------------------------------------------------------------------
+ */
 
 /* The peer is to be asked, if its host takes hellos and it has not answered. */
 void vb_hello_want(struct vb_qp *qp);
@@ -109,9 +110,9 @@ uint32_t vb_selective_newest_missing(const struct vb_qp *qp);
 /* The peer may not have executed the READ, and would take a request for a part of it for all of it. */
 bool vb_selective_must_be_whole(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index);
 void vb_selective_forget_sent(struct vb_qp *qp); /* everything is sent again, or nothing is under way */
-/* What is known may say now that more is lost. */
+/* More may be lost, by all that is known now. */
 void vb_selective_judge(struct vb_qp *qp, vb_time now);
-/* That packet came to where it had been already. */
+/* The packet came to where it had been already. */
 void vb_selective_note_duplicate(struct vb_qp *qp, uint32_t psn);
 /* The held response whose turn it is; NULL: none. */
 const struct vb_held *vb_selective_next_response(const struct vb_qp *qp);
@@ -125,7 +126,7 @@ bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time 
 void vb_early_stop(struct vb_qp *qp); /* nothing more is executed */
 /* Requests are held. */
 bool vb_early_has_any(const struct vb_qp *qp);
-/* What is held is told of, rather than an ACK. */
+/* A bitmap is to leave, rather than an ACK. */
 bool vb_early_is_told(const struct vb_qp *qp);
 void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t expected_psn, uint32_t msn);
 /* A request that was executed long ago came again: the peer may not have heard what is held. */

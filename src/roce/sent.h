@@ -1,4 +1,4 @@
-/* What is known of each packet between una_psn and next_psn while some are missing: what has arrived, what is lost and
+/* The account of each packet between una_psn and next_psn while some are missing: what has arrived, what is lost and
  * to be sent again, and when each was sent last. Nothing is kept while nothing is missing: what left before the first
  * gap was seen counts as sent when it was seen, for along one path packets keep their order. [lane] */
 #ifndef VB_ROCE_SENT_H

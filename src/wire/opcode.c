@@ -104,8 +104,8 @@ const struct vb_opcode vb_opcodes[256] = {
 	/* Manufacturer opcodes, sent between Verbena peers only. */
 	[VB_ECHO_REQUEST] = { "vb.echo_request", PLAIN(DETH, END), KIND(ECHO, ONLY, NONE) },
 	[VB_ECHO_REPLY]   = { "vb.echo_reply",   PLAIN(END, END),  KIND(ECHO, ONLY, NONE), .is_response = true },
-	[VB_HELLO]        = { "vb.hello",        PLAIN(HELLOETH, END),     KIND(HELLO, ONLY, NONE) },
-	[VB_BITMAP]       = { "vb.bitmap",       PLAIN(AETH, BITMAPETH),   KIND(BITMAP, ONLY, NONE), .is_response = true },
+	[VB_HELLO]        = { "vb.hello",        PLAIN(HELLOETH, END),   KIND(HELLO, ONLY, NONE) },
+	[VB_BITMAP]       = { "vb.bitmap",     PLAIN(AETH, BITMAPETH), KIND(BITMAP, ONLY, NONE), .is_response = true },
 };
 
 /* clang-format on */

@@ -39,12 +39,12 @@ struct vb_broker_peer {
 
 struct vb_broker_notice {
 	enum vb_broker_notice_kind kind;
-	struct vb_gid gid;       /* PEER: whose; MAD: from; FAILED: to; ALONE: asked for */
-	int error;               /* FAILED: -errno; ALONE: -errno where we could not take what was to be shared, or 0 */
-	struct vb_gid to;        /* MAD */
-	uint32_t scope;          /* MAD: interface of link-local addresses, else 0 */
+	struct vb_gid gid; /* PEER: whose; MAD: from; FAILED: to; ALONE: asked for */
+	int error;         /* FAILED: -errno; ALONE: -errno where we could not take what was to be shared, or 0 */
+	struct vb_gid to;  /* MAD */
+	uint32_t scope;    /* MAD: interface of link-local addresses, else 0 */
 	struct vb_broker_peer peer; /* PEER */
-	uint32_t length;         /* MAD: as received, padding included */
+	uint32_t length;            /* MAD: as received, padding included */
 	uint8_t mad[256];
 	uint8_t own_slot, slot;    /* INTRODUCTION, ALONE, LATER, AWAITED: ours, and the other's */
 	uint8_t side;              /* INTRODUCTION: 0 in the lower slot, 1 in the higher */
