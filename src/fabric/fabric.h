@@ -92,6 +92,7 @@ struct fabric_config {
 	struct vb_cnp_policy cnps;
 	bool acks_tell_marks;           /* by BECN; no CNPs are sent */
 	enum vb_recovery_kind recovery; /* other than go-back-N: engines only */
+	uint16_t paths;                 /* of a connection that recovers selectively: source ports; 0: one */
 	vb_time ack_timeout;            /* 0: 67 ms */
 	uint8_t retry_count;            /* 0: 7 */
 	vb_time probe_after; /* after such silence the last packet is sent again, for TCP after at least two round

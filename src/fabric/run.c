@@ -89,6 +89,9 @@ static int check_transport(const struct fabric_config *config, char *why, unsign
 			"be captured");
 	if (config->endpoint != FABRIC_ENGINE && config->receive_buffer)
 		return why_not(why, why_size, "only engines can be as they are behind sockets (transport.behind)");
+	if (config->paths > 1 && config->recovery != VB_RECOVERY_SELECTIVE)
+		return why_not(why, why_size,
+			"many paths put packets out of order: set transport.recovery=selective (transport.paths)");
 	if (config->recovery != VB_RECOVERY_GO_BACK_N && config->endpoint != FABRIC_ENGINE)
 		return why_not(
 			why, why_size, "go-back-0 and selective repeat (transport.recovery) are for engines alone");

@@ -359,6 +359,8 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		return;
 	}
 	vb_flight_be_heard(qp);
+	if (packet->becn && vb_roce(qp)->selective)
+		vb_multipath_leave(qp, packet->psn);
 	if (packet->opcode == VB_BITMAP) {
 		receive_bitmap(qp, packet, now);
 		return;

@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/message.h"
 #include "roce/peers.h"
+#include "roce/selective.h"
 
 struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8_t opcode, const struct vb_av *av)
 {
@@ -22,6 +23,14 @@ struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8
 	out->qp = qp;
 	batch->completions[batch->count - 1] = (struct vb_tx_completion){ .cookie = qp->cookie };
 	return out;
+}
+
+void vb_batch_set_psn(struct vb_outgoing *out, const struct vb_qp *qp, uint32_t psn)
+{
+	const struct vb_selective *s = vb_roce(qp)->selective;
+	out->packet.psn = psn;
+	if (s && s->paths)
+		out->flow = vb_multipath_port(qp, psn, 0);
 }
 
 void vb_batch_undo(struct vb_batch *batch)

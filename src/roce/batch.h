@@ -7,6 +7,8 @@
 
 /* A packet appended to the batch, headers zeroed, addressed to qp's peer. The caller has seen to the room. */
 struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8_t opcode, const struct vb_av *av);
+/* Its PSN, and with that its path. */
+void vb_batch_set_psn(struct vb_outgoing *out, const struct vb_qp *qp, uint32_t psn);
 void vb_batch_undo(struct vb_batch *batch);
 /* bytes NULL: there are none, only their number. */
 void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, const void *bytes, size_t length);

@@ -53,6 +53,9 @@ enum vb_recovery_kind {
 	VB_RECOVERY_AGREED,    /* selective, with each peer that says it does so too: hello.c; else go-back-N */
 };
 
+#define VB_PATHS_MAX 256
+#define VB_PATHS_ALL UINT16_MAX /* each flowlet its own port, drawn from all there are */
+
 #define VB_HOLD_BYTES      (32u << 20) /* a second's eighth at 2 Gb/s */
 #define VB_HOLD_LANE_BYTES (256u << 20)
 
@@ -99,6 +102,10 @@ struct vb_lane_config {
 	 * QP, of which the peer is told, and of the lane; 0 = VB_HOLD_BYTES, VB_HOLD_LANE_BYTES. */
 	uint32_t hold_bytes;
 	uint64_t hold_lane_bytes;
+	/* Of a QP that recovers selectively: source ports that its packets take turns on (multipath.h), 0 and 1: one; and
+	 * packets that go by the same one before the next, a power of two, 0: each. */
+	uint16_t paths;
+	uint8_t flowlet_packets;
 };
 
 /* A lane behind sockets that hold so many bytes, as live processes have it. Who makes it adds a seed, a slot, and what

@@ -48,7 +48,7 @@ bool vb_requester_build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send
 	const struct vb_opcode *row = &vb_opcodes[opcode];
 	assert(index < end && end <= wqe->psn_count);
 
-	out->packet.psn = vb_psn_add(wqe->first_psn, index);
+	vb_batch_set_psn(out, qp, vb_psn_add(wqe->first_psn, index));
 	fill_extension_headers(&out->packet, wqe, is_read(wqe) ? vb_offset_of(qp, index) : 0,
 		is_read(wqe) ? bytes_between(qp, wqe, index, end) : wqe->length);
 	out->packet.solicited = (wqe->flags & VB_SEND_SOLICITED) && row->consumes_recv;
@@ -204,7 +204,7 @@ uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uin
 	uint8_t opcode = (uint8_t)(qp->service | vb_wr_kinds[wqe->opcode].forms.middle);
 	for (uint32_t i = 0; i < n; i++) {
 		struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
-		out->packet.psn = vb_psn_add(rq->next_psn, i);
+		vb_batch_set_psn(out, qp, vb_psn_add(rq->next_psn, i));
 		out->packet.xrc_srqn = wqe->srqn;
 		out->packet.payload_length = qp->mtu;
 		vb_batch_add_iov(batch, out, bytes ? bytes + vb_offset_of(qp, i) : NULL, qp->mtu);

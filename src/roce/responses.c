@@ -130,7 +130,7 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 		return false;
 	}
 	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->service | VB_ACKNOWLEDGE, &qp->attr.av);
-	out->packet.psn = ack->psn;
+	vb_batch_set_psn(out, qp, ack->psn);
 	out->packet.syndrome = ack->syndrome;
 	out->packet.msn = msn;
 	out->packet.holder = ack->holder;
@@ -381,7 +381,7 @@ static void add_read_response(struct vb_qp *qp, struct vb_batch *batch, const st
 	uint8_t opcode, uint32_t psn, const void *bytes, uint32_t length)
 {
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
-	out->packet.psn = psn;
+	vb_batch_set_psn(out, qp, psn);
 	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	out->packet.msn = resource->msn;
 	out->packet.payload_length = length;
@@ -402,10 +402,11 @@ static bool emit_repeat(struct vb_qp *qp, struct vb_batch *batch)
 	bool is_gone =
 		!resource || (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey,
 						    resource->va + offset, length, VB_ACCESS_REMOTE_READ, &reach));
-	if (!is_gone)
+	if (!is_gone) {
+		vb_multipath_leave(qp, repeat->psn);
 		add_read_response(qp, batch, resource, qp->service | VB_READ_RESPONSE_ONLY, repeat->psn,
 			length ? vb_load(&reach, length) : NULL, length);
-	else
+	} else
 		vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
 	repeat->psn = is_gone ? repeat->end_psn : vb_psn_add(repeat->psn, 1);
 	if (repeat->psn == repeat->end_psn) {
@@ -447,7 +448,7 @@ static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource,
 {
 	uint8_t operation = resource->is_write ? VB_READ_RESPONSE_ONLY : VB_ATOMIC_ACKNOWLEDGE;
 	struct vb_outgoing *out = vb_batch_add(batch, qp, qp->service | operation, &qp->attr.av);
-	out->packet.psn = resource->first_psn;
+	vb_batch_set_psn(out, qp, resource->first_psn);
 	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	out->packet.msn = resource->msn;
 	out->packet.atomic_result = resource->result;

@@ -34,6 +34,8 @@ int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold)
 		s = vb_roce(qp)->selective = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
+	if (!s->paths)
+		s->paths = vb_multipath_create(qp);
 	s->peer_hold = peer_hold;
 	s->executed_psn = s->cut_psn = qp->requester.una_psn;
 	return 0;
@@ -65,6 +67,7 @@ void vb_selective_end(struct vb_qp *qp)
 	vb_hold_clear(&s->requests, held_bytes_of(qp));
 	vb_hold_clear(&s->responses, held_bytes_of(qp));
 	vb_sent_forget(&s->sent);
+	free(s->paths);
 	free(s);
 	vb_roce(qp)->selective = NULL;
 }
@@ -284,6 +287,7 @@ void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now
 	struct vb_selective *s = selective_of(qp);
 	vb_selective_note_executed(qp, to);
 	vb_hold_pass(&s->responses, from, to, held_bytes_of(qp));
+	vb_multipath_renew(qp, to);
 	if (!vb_sent_is_kept(&s->sent))
 		return;
 	for (uint32_t psn = from; psn != to; psn = vb_psn_add(psn, 1)) {
@@ -325,6 +329,7 @@ static void lose(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
 {
 	struct window_cost cost = cost_of(qp, wqe, psn);
 	vb_sent_lose(&selective_of(qp)->sent, psn);
+	vb_multipath_leave(qp, psn);
 	vb_flight_remove(qp, cost.out, cost.in);
 	vb_count(qp->lane, VB_LOST, 1);
 }
@@ -573,6 +578,8 @@ bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, 
 	}
 	batch->out[batch->count - 1].packet.ackreq = true;
 	note_resent(qp, psn, now);
+	if (s->paths) /* by another than before */
+		batch->out[batch->count - 1].flow = vb_multipath_port(qp, psn, ++s->again);
 	vb_flight_add(qp, cost.out, cost.in);
 	vb_sent_add(&s->sent, rq->una_psn, psn, span, true, now); /* within what there is */
 	if (needs_response(wqe))

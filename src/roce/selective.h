@@ -15,6 +15,7 @@
 #include "core/objects.h"
 #include "cc/cc.h"
 #include "roce/hold.h"
+#include "roce/multipath.h"
 #include "roce/sent.h"
 
 struct vb_batch;
@@ -39,6 +40,8 @@ struct vb_resent {
 };
 
 struct vb_selective {
+	struct vb_multipath *paths; /* NULL: one, the QP's flow */
+
 	/* The responder's. */
 	struct vb_hold requests;
 	uint64_t untold[VB_HOLD_PSNS / VB_BITMAP_PSNS / 64]; /* of each bitmap: something in it is to be told */
@@ -57,6 +60,7 @@ struct vb_selective {
 	vb_time lateness; /* how late a packet may be without being lost, beyond a quarter of the round trip */
 	struct vb_resent resent[VB_RESENT];
 	uint8_t resent_next;
+	uint32_t again; /* packets sent again, ever */
 	uint32_t peer_duplicate; /* as the peer last told */
 	vb_time kept_at;         /* what left before that is taken to have left then */
 	uint32_t cut_psn;        /* congestion control has been told of losses of what comes before */

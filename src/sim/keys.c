@@ -84,6 +84,19 @@ static int set_rank_dimensions(struct scenario *scenario, const char *text, char
 	return dimensions_parse(&scenario->dimensions, text, why, (unsigned)size);
 }
 
+static int set_paths(struct scenario *scenario, const char *text, char *why, size_t size)
+{
+	uint64_t value = VB_PATHS_ALL;
+	bool is_right = strcmp(text, "all") == 0 ||
+			(value_integer(VALUE_COUNT, text, &value) && value >= 1 && value <= VB_PATHS_MAX);
+	if (!is_right) {
+		snprintf(why, size, "write a number from 1 to %d, or all", VB_PATHS_MAX);
+		return -EINVAL;
+	}
+	scenario->paths = (uint16_t)value;
+	return 0;
+}
+
 static int set_cc(struct scenario *scenario, const char *text, char *why, size_t size)
 {
 	if ((size_t)snprintf(scenario->cc_text, sizeof(scenario->cc_text), "%s", text) >= sizeof(scenario->cc_text)) {
@@ -328,6 +341,10 @@ const struct scenario_key scenario_keys[] = {
 	{ "transport.recovery", VALUE_WORD, FIELD(recovery), .words = "go-back-n|go-back-0|selective", .preset = "go-back-n",
 	  .help = "what is sent again: all from the missing packet on; as early NICs did, the whole message; or what is missing "
 	  "alone" },
+	{ "transport.paths", VALUE_COUNT, .words = "1..256|all", .set = set_paths, .preset = "1",
+	  .of = "transport.recovery=selective",
+	  .help = "source ports that the packets of a connection take turns on, by which switches choose among equal "
+	  "links; all: each packet one of its own" },
 	{ "transport.marks", VALUE_WORD, FIELD(marks), .words = "cnps|acks", .preset = "cnps", FROM("engine"),
 	  .help = "how senders learn of marks: by CNPs, or by the acknowledgements of marked packets" },
 	{ "transport.cnp-interval", VALUE_TIME, FIELD(cnp_interval), BOUNDS(1, 8e13), .preset = "50us",

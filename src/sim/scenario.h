@@ -86,6 +86,7 @@ struct scenario {
 	enum { BEHIND_NIC, BEHIND_SOCKETS } behind;
 	uint32_t receive_buffer;
 	enum { GO_BACK_N, GO_BACK_0, SELECTIVE } recovery; /* as enum vb_recovery_kind */
+	uint16_t paths;
 	vb_time timeout, probe;
 	/* workload */
 	struct scenario_workload workloads[SCENARIO_WORKLOADS];

@@ -476,6 +476,7 @@ static void configure(struct simulation *simulation)
 		.receive_buffer = is_process ? scenario->receive_buffer : 0,
 		.tells_queues = scenario->tells_queues,
 		.recovery = (enum vb_recovery_kind)scenario->recovery,
+		.paths = scenario->paths,
 		.limit = scenario->limit,
 		.stall = scenario->stall,
 		.captured_links = simulation->captured,

@@ -1,0 +1,81 @@
+/* The paths of a QP: multipath.h.
+ * Not here: which packet was lost (selective.c), the sockets of source ports (port/send_pool.c). */
+#include <stdlib.h>
+#include "roce/multipath.h"
+#include "base/invariant.h"
+#include "roce/roce.h"
+#include "roce/selective.h"
+
+enum { RENEWED_EVERY = 16384 }; /* packets */
+
+static struct vb_multipath *paths_of(const struct vb_qp *qp)
+{
+	return vb_roce(qp)->selective->paths;
+}
+
+/* Drawn from what belongs to the QP alone, so that a run repeats bit for bit. */
+static uint16_t draw(const struct vb_qp *qp, uint32_t number)
+{
+	uint64_t mixed = ((uint64_t)qp->flow << 32 | number) * 0x9E3779B97F4A7C15u + qp->qpn;
+	mixed = (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9u;
+	return (uint16_t)(0xC000 | (mixed >> 32 & 0x3FFF));
+}
+
+static uint8_t shift_of(uint32_t flowlet)
+{
+	return flowlet > 1 ? (uint8_t)(31 - __builtin_clz(flowlet)) : 0;
+}
+
+/* Sockets have source ports by the low bits: neighbours have different ones. */
+struct vb_multipath *vb_multipath_create(const struct vb_qp *qp)
+{
+	const struct vb_lane_config *config = &vb_roce_lane_of(qp)->config;
+	uint16_t stored = config->paths == VB_PATHS_ALL ? 0 : config->paths;
+	if (config->paths <= 1)
+		return NULL;
+	struct vb_multipath *paths = calloc(1, sizeof(*paths) + stored * sizeof(paths->port[0]));
+	if (!paths)
+		return NULL;
+	paths->count = config->paths;
+	paths->shift = shift_of(config->flowlet_packets);
+	for (uint16_t i = 0; i < stored; i++)
+		paths->port[i] = (uint16_t)(0xC000 | ((qp->flow + i) & 0x3FFF));
+	return paths;
+}
+
+static uint32_t path_of(const struct vb_multipath *paths, uint32_t psn, uint32_t n)
+{
+	return ((psn >> paths->shift) + n) % paths->count;
+}
+
+uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n)
+{
+	const struct vb_multipath *paths = paths_of(qp);
+	if (paths->count == VB_PATHS_ALL)
+		return draw(qp, (psn >> paths->shift) + (n << 24));
+	return paths->port[path_of(paths, psn, n)];
+}
+
+static void give_another_port(struct vb_qp *qp, struct vb_multipath *paths, uint32_t path)
+{
+	paths->port[path] = draw(qp, ++paths->draws + (1u << 31));
+}
+
+void vb_multipath_leave(struct vb_qp *qp, uint32_t psn)
+{
+	struct vb_multipath *paths = paths_of(qp);
+	if (paths && paths->count != VB_PATHS_ALL)
+		give_another_port(qp, paths, path_of(paths, psn, 0));
+}
+
+void vb_multipath_renew(struct vb_qp *qp, uint32_t psn)
+{
+	struct vb_multipath *paths = paths_of(qp);
+	if (!paths || paths->count == VB_PATHS_ALL ||
+		((psn - paths->renewed_psn) & VB_PSN_MASK) < RENEWED_EVERY)
+		return;
+	paths->renewed_psn = psn;
+	give_another_port(qp, paths, paths->next);
+	paths->next = (uint16_t)((paths->next + 1) % paths->count);
+	assert(paths->next < paths->count);
+}

@@ -1,0 +1,27 @@
+/* The paths of a QP that recovers selectively: source ports, by which networks choose among equal links. Packets take
+ * turns on them by their PSN, a flowlet of so many at a time. A path whose packet is lost or marked gets another port,
+ * and so does each after a while, for the one that was left may be good again. [lane] */
+#ifndef VB_ROCE_MULTIPATH_H
+#define VB_ROCE_MULTIPATH_H
+
+#include "core/objects.h"
+
+struct vb_multipath {
+	uint16_t count;       /* or VB_PATHS_ALL */
+	uint8_t shift;        /* 1 << shift packets are a flowlet */
+	uint32_t draws;       /* ever */
+	uint32_t renewed_psn; /* when one was last given another port without need */
+	uint16_t next;        /* to be given one so */
+	uint16_t port[];
+};
+
+/* As many as the lane's configuration says; NULL: one, the QP's own flow, or no memory for more. */
+struct vb_multipath *vb_multipath_create(const struct vb_qp *qp);
+/* For the packet of that PSN, or one sent again for the n-th time. */
+uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n);
+/* The packet of that PSN was lost on its way, or marked. */
+void vb_multipath_leave(struct vb_qp *qp, uint32_t psn);
+/* What comes before psn has arrived. */
+void vb_multipath_renew(struct vb_qp *qp, uint32_t psn);
+
+#endif
