@@ -199,6 +199,10 @@ static int make_faults(struct vb_host_lane *d, const struct vb_settings *setting
 		       : 0;
 }
 
+/* Packets of a connection that go by the same of its paths before the next: a train. And source ports to choose from.
+ */
+enum { FLOWLET = 16, PATH_PORTS = 64 };
+
 static int open_port(struct vb_host_lane *d, const struct vb_settings *settings)
 {
 	struct vb_udp_config config = { .receive_fd = d->slot.fd,
@@ -207,6 +211,7 @@ static int open_port(struct vb_host_lane *d, const struct vb_settings *settings)
 		.pcap = d->process->pcap,
 		.faults = d->faults,
 		.single_datagrams = settings->trains_off,
+		.flow_mask = settings->paths > 1 ? PATH_PORTS - 1 : 0,
 		.takes_marks = vb_cc_takes_marks_live(settings->cc.algorithm) };
 
 	assert(d->slot.fd >= 0);
@@ -226,6 +231,8 @@ static int create_lane(struct vb_host_lane *d, const struct vb_settings *setting
 	config.meets_local_peers = meets_local_peers;
 	config.tells_silence = true;
 	config.recovery = settings->go_back_n ? VB_RECOVERY_GO_BACK_N : VB_RECOVERY_AGREED;
+	config.paths = (uint16_t)settings->paths;
+	config.flowlet_packets = FLOWLET;
 	config.cc = (struct vb_cc_config){ .algorithm = settings->cc.algorithm, .parameters = settings->cc.values };
 	int rc = vb_lane_create(&config, &d->lane);
 

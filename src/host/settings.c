@@ -145,6 +145,9 @@ static bool parse_value(
 		return parse_cc(text, &settings->cc, why, why_size);
 	case VB_SETTING_RECOVERY:
 		return parse_choice(text, "auto", "go-back-n", &settings->go_back_n);
+	case VB_SETTING_PATHS:
+		settings->paths = 1;
+		return strcmp(text, "auto") == 0 || parse_number(text, 1, 64, &settings->paths);
 	case VB_SETTING_FAULTS:
 		return parse_faults(text, &settings->packet_faults, why, why_size);
 	case VB_SETTING_STATS:

@@ -7,6 +7,7 @@
 #include "port/sockets.h"
 
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/invariant.h"
@@ -96,7 +97,7 @@ static struct vb_send_socket *add_socket(struct vb_send_pool *pool, bool is_ipv4
 	/* A child that is forked now closes those that are counted. */
 	atomic_signal_fence(memory_order_release);
 	pool->count++;
-	assert(pool->count <= VB_SEND_SOCKETS);
+	assert(pool->count <= VB_SEND_SOCKETS_MAX);
 	return socket;
 }
 
@@ -115,6 +116,18 @@ static struct vb_send_socket *take_longest_unused(struct vb_send_pool *pool, boo
 	return oldest;
 }
 
+/* An eighth of the descriptors that the process may have. */
+void vb_send_pool_init(struct vb_send_pool *pool, bool has_flows)
+{
+	struct rlimit limit;
+	pool->most = VB_SEND_SOCKETS;
+	if (!has_flows || getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	rlim_t share = limit.rlim_cur / 8;
+	if (share > VB_SEND_SOCKETS)
+		pool->most = share < VB_SEND_SOCKETS_MAX ? (unsigned)share : VB_SEND_SOCKETS_MAX;
+}
+
 struct vb_send_socket *vb_send_pool_get(struct vb_send_pool *pool, uint16_t key, bool is_ipv4, uint16_t flow)
 {
 	struct vb_send_socket *socket = NULL;
@@ -126,7 +139,7 @@ struct vb_send_socket *vb_send_pool_get(struct vb_send_pool *pool, uint16_t key,
 		socket->used_at = ++pool->uses;
 		return socket;
 	}
-	if (pool->count < VB_SEND_SOCKETS)
+	if (pool->count < pool->most)
 		socket = add_socket(pool, is_ipv4, flow);
 	if (!socket) /* as many as there may be, or no descriptor left */
 		socket = take_longest_unused(pool, is_ipv4);

@@ -41,6 +41,7 @@ struct vb_sockets *vb_sockets_create(
 	sockets->carrier = (struct vb_carrier){ .ops = ops, .largest_train = VB_TRAIN_BYTES, .flow_mask = flow_mask };
 	sockets->receive_fd = receive_fd;
 	vb_receiver_init(&sockets->receiver);
+	vb_send_pool_init(&sockets->sender.pool, flow_mask != 0);
 	return sockets;
 }
 

@@ -16,8 +16,9 @@
 #include "port/carried.h"
 #include "port/carrier.h"
 
-#define VB_SEND_SOCKETS     32 /* at once; beyond it the longest unused one changes its key */
-#define VB_FLOWS_MAX        8  /* source ports to one destination slot */
+#define VB_SEND_SOCKETS     32  /* at once; beyond it the longest unused one changes its key */
+#define VB_SEND_SOCKETS_MAX 192 /* the same, where flows have source ports of their own */
+#define VB_FLOWS_MAX        64  /* source ports to one destination slot */
 #define VB_SOCKET_KEYS      (256 * 2 * VB_FLOWS_MAX)
 #define VB_TX_CONTROL_BYTES 160
 #define VB_RX_CONTROL_BYTES 256
@@ -42,9 +43,9 @@ struct vb_scope {
 
 /* The open sockets. Holds: key k has sockets[socket_of_key[k] - 1], whose key is k, or none (0). */
 struct vb_send_pool {
-	unsigned count;
+	unsigned count, most;
 	uint64_t uses;
-	struct vb_send_socket sockets[VB_SEND_SOCKETS];
+	struct vb_send_socket sockets[VB_SEND_SOCKETS_MAX];
 	uint8_t socket_of_key[VB_SOCKET_KEYS]; /* index + 1 */
 };
 
@@ -109,6 +110,8 @@ unsigned vb_sockets_fds(const struct vb_carrier *carrier, int fds[VB_CARRIER_FDS
 void vb_sockets_abandon(struct vb_carrier *carrier, bool closes);
 void vb_sockets_close(struct vb_carrier *carrier);
 
+/* As many sockets as there may be: more where flows have source ports of their own. */
+void vb_send_pool_init(struct vb_send_pool *pool, bool has_flows);
 /* send_pool.c: the socket of a key, made when there is none; NULL with errno. flow is the port to try first. */
 struct vb_send_socket *vb_send_pool_get(struct vb_send_pool *pool, uint16_t key, bool is_ipv4, uint16_t flow);
 void vb_send_pool_check(const struct vb_send_pool *pool); /* base/invariant.h */

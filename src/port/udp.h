@@ -13,7 +13,7 @@ struct vb_udp_config {
 	struct vb_faults *faults; /* or NULL */
 	bool single_datagrams;    /* never send trains, even to peers that take them */
 	bool takes_marks; /* packets may be marked on their way: ECT(0), where the address vector says nothing of it */
-	uint16_t flow_mask; /* low bits of a packet's flow (1, 3 or 7) that have source ports of their own to each
+	uint16_t flow_mask; /* low bits of a packet's flow (1, 3, 7 .. 63) that have source ports of their own to each
 			       destination slot; 0: one port for all flows */
 };
 

@@ -1,5 +1,6 @@
 /* The sockets that a carrier sends from: one a key, and what becomes of a key when there are more than sockets. */
 #include <unistd.h>
+#include <sys/resource.h>
 #include "port/sockets.h"
 #include "../unit.h"
 
@@ -12,6 +13,7 @@ static void close_all(void)
 	for (unsigned i = 0; i < pool.count; i++)
 		close(pool.sockets[i].fd);
 	memset(&pool, 0, sizeof(pool));
+	vb_send_pool_init(&pool, false);
 }
 
 static struct vb_send_socket *get(uint16_t key)
@@ -66,10 +68,27 @@ static void longest_unused_socket__gets_the_next_key_of_its_version(void **state
 	close_all();
 }
 
+static void flows__may_have_more_sockets_within_a_share_of_the_descriptors(void **state)
+{
+	struct vb_send_pool small = { 0 }, large = { 0 };
+	struct rlimit before, few;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 800;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	vb_send_pool_init(&large, true);
+	vb_send_pool_init(&small, false);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(large.most, 100);
+	assert_int_equal(small.most, VB_SEND_SOCKETS);
+}
+
 int main(void)
 {
+	vb_send_pool_init(&pool, false);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(key__has_one_socket_in_the_range),
+		cmocka_unit_test(flows__may_have_more_sockets_within_a_share_of_the_descriptors),
 		cmocka_unit_test(longest_unused_socket__gets_the_next_key_of_its_version),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
