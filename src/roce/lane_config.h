@@ -102,8 +102,8 @@ struct vb_lane_config {
 	 * QP, of which the peer is told, and of the lane; 0 = VB_HOLD_BYTES, VB_HOLD_LANE_BYTES. */
 	uint32_t hold_bytes;
 	uint64_t hold_lane_bytes;
-	/* Of a QP that recovers selectively: source ports that its packets take turns on (multipath.h), 0 and 1: one; and
-	 * packets that go by the same one before the next, a power of two, 0: each. */
+	/* Of a QP that recovers selectively: source ports that its packets take turns on (multipath.h), 0 and 1: one;
+	 * and packets that go by the same one before the next, a power of two, 0: each. */
 	uint16_t paths;
 	uint8_t flowlet_packets;
 };

@@ -71,8 +71,7 @@ void vb_multipath_leave(struct vb_qp *qp, uint32_t psn)
 void vb_multipath_renew(struct vb_qp *qp, uint32_t psn)
 {
 	struct vb_multipath *paths = paths_of(qp);
-	if (!paths || paths->count == VB_PATHS_ALL ||
-		((psn - paths->renewed_psn) & VB_PSN_MASK) < RENEWED_EVERY)
+	if (!paths || paths->count == VB_PATHS_ALL || ((psn - paths->renewed_psn) & VB_PSN_MASK) < RENEWED_EVERY)
 		return;
 	paths->renewed_psn = psn;
 	give_another_port(qp, paths, paths->next);

@@ -60,7 +60,7 @@ struct vb_selective {
 	vb_time lateness; /* how late a packet may be without being lost, beyond a quarter of the round trip */
 	struct vb_resent resent[VB_RESENT];
 	uint8_t resent_next;
-	uint32_t again; /* packets sent again, ever */
+	uint32_t again;          /* packets sent again, ever */
 	uint32_t peer_duplicate; /* as the peer last told */
 	vb_time kept_at;         /* what left before that is taken to have left then */
 	uint32_t cut_psn;        /* congestion control has been told of losses of what comes before */
