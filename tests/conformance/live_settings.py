@@ -16,11 +16,12 @@ from live import live_test
 from process import Failure, Process
 
 FAULTS = ("drop=1%,seed=7", "dup=2%,seed=7", "reorder=2%,seed=7", "corrupt=1%,seed=7", "delay=300us,seed=7",
-          "drop=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=100us,seed=11")
+          "drop=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=100us,seed=11", "drop=1%,burst=4,seed=7",
+          "late=2%,late-by=300us,seed=7", "drop=1%,late=1%,late-by=300us,if=lo,seed=7")
 SUMMARY_PATIENCE = 5.0  # seconds
 START_SECONDS = 2.0  # within which perftest has measured the clock and shaken hands
 ERROR = 8388608  # severity of an expert item
-FAULT_KINDS = ("dropped", "doubled", "delayed", "reordered", "corrupted")
+FAULT_KINDS = ("dropped", "doubled", "delayed", "reordered", "corrupted", "late")
 OPERATIONS = (("write", 30000, 200), ("read", 30000, 200), ("send", 9000, 200), ("atomic", 8, 200))
 
 
@@ -34,6 +35,20 @@ def faults(context):
             seen += sum(peers.sum_stats(ended, f"port_faults_{kind}") for kind in FAULT_KINDS)
         if not seen:
             raise Failure(f"VERBENA_FAULTS={spec} injected nothing")
+
+
+def dropped_over(context, path, interface):
+    """How many packets of a run were dropped, where one of a hundred over that interface is."""
+    settings = {"VERBENA_FAULTS": f"drop=1%,seed=7,if={interface}"}
+    ended = peers.run_verified(context, path, "write", "-s", 30000, "-n", 200, settings=settings)
+    return peers.sum_stats(ended, "port_faults_dropped")
+
+
+@live_test("faults of an interface strike what comes over it, and nothing else")
+def fault_interface(context):
+    path = context.world.own_loopback("set")
+    if dropped_over(context, path, "vbt9") or not dropped_over(context, path, "lo"):
+        raise Failure("faults of an interface struck what came over another, or not what came over it")
 
 
 @live_test("ib_write_bw, ib_send_bw and ib_read_bw finish with 1% of packets dropped")
