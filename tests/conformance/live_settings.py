@@ -51,15 +51,16 @@ def fault_interface(context):
         raise Failure("faults of an interface struck what came over another, or not what came over it")
 
 
-@live_test("ib_write_bw, ib_send_bw and ib_read_bw finish with 1% of packets dropped")
+@live_test("ib_write_bw, ib_send_bw and ib_read_bw finish with 1% of packets dropped, one by one and in runs, or late")
 def faults_perftest(context):
     path = context.world.own_loopback("set")
-    settings = {"VERBENA_FAULTS": "drop=1%,seed=3"}
-    for program in ("ib_write_bw", "ib_send_bw", "ib_read_bw"):
-        with peers.perftest_pair(path, program, "-n", 500, "-b", settings=settings) as (server, client):
-            programs.finish([server, client], 60)
-        if not programs.result_rows(client.stdout):
-            raise Failure(f"no row of results\n{client.evidence()}")
+    for spec in ("drop=1%,seed=3", "drop=1%,burst=4,seed=3", "late=1%,late-by=300us,seed=3"):
+        for program in ("ib_write_bw", "ib_send_bw", "ib_read_bw"):
+            settings = {"VERBENA_FAULTS": spec}
+            with peers.perftest_pair(path, program, "-n", 500, "-b", settings=settings) as (server, client):
+                programs.finish([server, client], 60)
+            if not programs.result_rows(client.stdout):
+                raise Failure(f"no row of results under {spec}\n{client.evidence()}")
 
 
 def expect_refusal(context, settings, patterns, arguments=("ibv_devinfo",)):
