@@ -96,7 +96,8 @@ static _Noreturn void relay(const struct keeper *keeper)
 	const int devices[2] = { keeper->places[0].device_fd, keeper->places[1].device_fd };
 
 	signal(SIGUSR1, end_relay);
-	int error = link_relay_run(keeper->options, devices, keeper->report, &relay_is_over);
+	int error = link_relay_run(
+		keeper->options, devices, keeper->places[0].takes_udp_trains, keeper->report, &relay_is_over);
 	_exit(error ? fail("relay", error) : 0);
 }
 

@@ -142,13 +142,16 @@ class WhatItCarries(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("ib_write_bw") and (BUILD / "verbena").exists(), "no ib_write_bw, or no build/verbena")
     def test_verbena__writes_at_the_rate_in_trains(self):
-        program = f"{BUILD}/verbena run --stats -- ib_write_bw -d vb_link0 -x 1 -F -D 2 -s 65536"
-        report, _, near = run(["--rate", "200Mb/s", "--delay", "1ms", "--queue", "4MB"], [*program.split(), "10.78.0.2"],
-                              program, 18515)
-        rows = [line.split() for line in near.splitlines() if line.split()[:1] == ["65536"]]
-        self.assertEqual(len(rows), 1, near)
-        self.assertTrue(17 < float(rows[0][3]) < 26, rows)  # MB/s
-        self.assertEqual(report["forward"]["malformed"], 0)
+        for gid in (0, 1):  # IPv4, whose numbers in a train the ICRC covers, and IPv6
+            program = f"{BUILD}/verbena run --stats -- ib_write_bw -d vb_link0 -x {gid} -F -D 2 -s 65536"
+            report, far, near = run(["--rate", "200Mb/s", "--delay", "1ms", "--queue", "4MB"], [*program.split(), "10.78.0.2"],
+                                    f"({program} 2>&1)", 18515)
+            rows = [line.split() for line in near.splitlines() if line.split()[:1] == ["65536"]]
+            self.assertEqual(len(rows), 1, near)
+            self.assertTrue(17 < float(rows[0][3]) < 26, rows)  # MB/s
+            self.assertIn("port_rx_segments=", far)
+            self.assertNotIn("drop", far)
+            self.assertEqual([report["forward"][name] for name in ("malformed", "refused", "dropped_before")], [0, 0, 0])
 
 
 def processes_with(word):

@@ -5,6 +5,7 @@
  *   place.c     namespaces and their TUN devices
  *   relay.c     the process that moves packets from one device to the other
  *   cut.c, channel.c, timeline.c    a train cut into packets; what becomes of each; when it is delivered
+ *   join.c                          packets that are delivered at one time, joined again
  *   options.c, report.c             what is asked, and what is told */
 #include <errno.h>
 #include <signal.h>

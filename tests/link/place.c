@@ -175,7 +175,7 @@ static int configure(int fd, unsigned number, unsigned mtu)
 }
 
 /* Trains come whole, and their checksums are left to the receiver. Older kernels do not leave UDP's to a device. */
-static int open_device(int *device)
+static int open_device(struct link_place *place)
 {
 	struct ifreq request = { .ifr_name = DEVICE, .ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR };
 	const unsigned of_tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
@@ -186,6 +186,7 @@ static int open_device(int *device)
 	int rc = ioctl(fd, TUNSETIFF, &request);
 	if (rc == 0)
 		rc = ioctl(fd, TUNSETOFFLOAD, of_tcp | TUN_F_USO4 | TUN_F_USO6);
+	place->takes_udp_trains = rc == 0;
 	if (rc && errno == EINVAL)
 		rc = ioctl(fd, TUNSETOFFLOAD, of_tcp);
 	if (rc) {
@@ -193,7 +194,7 @@ static int open_device(int *device)
 		close(fd);
 		return error;
 	}
-	*device = fd;
+	place->device_fd = fd;
 	return 0;
 }
 
@@ -215,7 +216,7 @@ int link_place_make(struct link_place *place, unsigned number, unsigned mtu, con
 	if (place->namespace_fd < 0)
 		return -errno;
 	*what = "/dev/net/tun";
-	int error = open_device(&place->device_fd);
+	int error = open_device(place);
 	if (error)
 		return error;
 	*what = "configuration of " DEVICE;

@@ -9,6 +9,7 @@
 
 struct link_place {
 	int namespace_fd, device_fd;
+	bool takes_udp_trains; /* the device: Linux 6.2 and later */
 };
 
 /* Leaves the user, mount and PID namespaces of the caller: children are in new ones, and end when the first of them

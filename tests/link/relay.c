@@ -1,5 +1,5 @@
 /* See relay.h. One thread, two devices. It sleeps until a packet comes or the first that is under way is due.
- * Not here: what becomes of a packet (channel.c), trains (cut.c). */
+ * Not here: what becomes of a packet (channel.c), trains (cut.c, join.c). */
 #include "relay.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/invariant.h"
 #include "cut.h"
+#include "join.h"
 #include "os/clock.h"
 #include "timeline.h"
 
@@ -27,6 +28,8 @@ struct relay {
 	struct link_queue lines[LINK_DIRECTIONS];
 	struct link_channel channels[LINK_DIRECTIONS][LINK_PATHS_MAX];
 	struct link_timeline timeline;
+	struct link_train trains[LINK_DIRECTIONS]; /* of packets that are due now */
+	bool takes_udp;
 	uint8_t bytes[READ_BYTES];
 };
 
@@ -102,14 +105,28 @@ static void note_lateness(struct link_report *report, vb_time late)
 		report->late_most_ns = late / VB_NS;
 }
 
+/* Writes what has been joined. */
+static void write_train(struct relay *relay, unsigned direction)
+{
+	struct link_train *train = &relay->trains[direction];
+
+	if (train->count == 0)
+		return;
+	link_train_end(train);
+	if (write(relay->devices[!direction], train->bytes, train->length) < 0)
+		relay->report->directions[direction].refused += train->count;
+	train->count = 0;
+}
+
 static void deliver(struct relay *relay, const struct link_packet *packet)
 {
-	struct link_direction_report *report = &relay->report->directions[packet->direction];
-	struct link_counts *counts = &report->paths[packet->path];
+	const unsigned direction = packet->direction;
+	struct link_train *train = &relay->trains[direction];
+	struct link_counts *counts = &relay->report->directions[direction].paths[packet->path];
 
-	if (write(relay->devices[!packet->direction], packet->bytes, packet->length) < 0) {
-		report->refused++;
-		return;
+	if (!link_train_add(train, packet->bytes, packet->length, relay->takes_udp)) {
+		write_train(relay, direction);
+		link_train_add(train, packet->bytes, packet->length, relay->takes_udp);
 	}
 	counts->delivered++;
 	counts->delivered_bytes += packet->length - sizeof(struct virtio_net_hdr);
@@ -126,6 +143,8 @@ static bool deliver_due(struct relay *relay)
 		link_timeline_return(&relay->timeline, packet);
 		was_due = true;
 	}
+	write_train(relay, LINK_FORWARD);
+	write_train(relay, LINK_BACKWARD);
 	return was_due;
 }
 
@@ -199,8 +218,8 @@ static double seconds_of(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
-int link_relay_run(
-	const struct link_options *options, const int devices[2], struct link_report *report, volatile int *is_over)
+int link_relay_run(const struct link_options *options, const int devices[2], bool takes_udp, struct link_report *report,
+	volatile int *is_over)
 {
 	struct relay *relay = calloc(1, sizeof(*relay));
 	struct rusage usage;
@@ -209,6 +228,7 @@ int link_relay_run(
 		return -ENOMEM;
 	relay->options = options;
 	relay->devices = devices;
+	relay->takes_udp = takes_udp;
 	relay->report = report;
 	if (link_timeline_init(&relay->timeline, LINK_PACKETS_HELD, options->mtu + sizeof(struct virtio_net_hdr))) {
 		free(relay);

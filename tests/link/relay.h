@@ -10,8 +10,8 @@
 
 struct link_direction_report {
 	struct link_counts paths[LINK_PATHS_MAX];
-	uint64_t longest_queue;            /* bytes, of the line */
-	uint64_t refused;                  /* by the device that they were for, as when it was taken down */
+	uint64_t longest_queue; /* bytes, of the line */
+	uint64_t refused;       /* by the device that they were for, as when it was taken down, although delivered */
 	uint64_t malformed, had_no_memory; /* packets that are no IP packets or too long; more than may be held */
 };
 
@@ -25,9 +25,9 @@ struct link_report {
 	bool is_begun; /* set by another process: dead-after and alive-after count from when the relay sees it */
 };
 
-/* devices: of the near and of the far end, non-blocking, with struct virtio_net_hdr. Ends when a signal has set
- * *is_over. 0 or -errno. */
-int link_relay_run(
-	const struct link_options *options, const int devices[2], struct link_report *report, volatile int *is_over);
+/* devices: of the near and of the far end, non-blocking, with struct virtio_net_hdr; takes_udp: they know trains of
+ * UDP. Ends when a signal has set *is_over. 0 or -errno. */
+int link_relay_run(const struct link_options *options, const int devices[2], bool takes_udp, struct link_report *report,
+	volatile int *is_over);
 
 #endif
