@@ -150,7 +150,8 @@ static bool deliver_due(struct relay *relay)
 
 /* ---- The loop ---------------------------------------------------------------------------------------------------- */
 
-static void wait_for_work(struct relay *relay)
+/* False: a device is gone, as somebody has deleted it. */
+static bool wait_for_work(struct relay *relay)
 {
 	struct pollfd fds[2] = { { relay->devices[0], POLLIN, 0 }, { relay->devices[1], POLLIN, 0 } };
 	struct vb_deadline next = link_timeline_next(&relay->timeline);
@@ -161,7 +162,7 @@ static void wait_for_work(struct relay *relay)
 		ns = span <= 0 ? 0 : span / VB_NS + 1 < ns ? span / VB_NS + 1 : ns;
 	}
 	struct timespec timeout = { .tv_nsec = ns };
-	ppoll(fds, 2, &timeout, NULL);
+	return ppoll(fds, 2, &timeout, NULL) <= 0 || !((fds[0].revents | fds[1].revents) & POLLERR);
 }
 
 static void begin_at(struct relay *relay, vb_time at)
@@ -186,11 +187,12 @@ static void init(struct relay *relay)
 	}
 }
 
-static void run(struct relay *relay, volatile int *is_over)
+/* 0 or -errno. */
+static int run(struct relay *relay, volatile int *is_over)
 {
-	bool is_begun = false;
+	bool is_begun = false, is_well = true;
 
-	while (!*is_over) {
+	while (!*is_over && is_well) {
 		if (!is_begun && __atomic_load_n(&relay->report->is_begun, __ATOMIC_ACQUIRE)) {
 			is_begun = true;
 			begin_at(relay, now_of_clock());
@@ -200,8 +202,9 @@ static void run(struct relay *relay, volatile int *is_over)
 		if (was_forward || was_backward || was_due)
 			vb_clock_sleep(TICK);
 		else
-			wait_for_work(relay);
+			is_well = wait_for_work(relay);
 	}
+	return is_well ? 0 : -ENODEV;
 }
 
 /* Packets are late by as long as others keep the relay from a core. Only a privileged user may have priority. */
@@ -237,11 +240,11 @@ int link_relay_run(const struct link_options *options, const int devices[2], boo
 	ask_for_accuracy();
 	init(relay);
 	int64_t begun_at = vb_clock_ns();
-	run(relay, is_over);
+	int error = run(relay, is_over);
 	getrusage(RUSAGE_SELF, &usage);
 	report->seconds = (double)(vb_clock_ns() - begun_at) / 1e9;
 	report->cpu_seconds = seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime);
 	link_timeline_deinit(&relay->timeline);
 	free(relay);
-	return 0;
+	return error;
 }
