@@ -21,6 +21,7 @@ BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 LINK = BUILD / "tests/link/link"
 PORT = 7000
 NO_LINK = 125
+CLOCKS = 10  # us that the kernel's two clocks may drift apart while a packet is under way: the link has one, the probe the other
 SKIPPED = 77
 TCP_RECEIVER = ("import socket,time;s=socket.create_server(('0.0.0.0',7001));c=s.accept()[0];n=0;b=None\n"
                 "while d:=c.recv(1<<20):\n n+=len(d);b=b or time.monotonic()\nprint(n*8/(time.monotonic()-b)/1e6)")
@@ -76,7 +77,7 @@ class WhatItDoes(unittest.TestCase):
         _, came = probe(["--delay", "20ms"], 3000, "--gap", 100)
         delays = sorted(delay for _, _, delay in came)
         self.assertEqual(len(delays), 3000)
-        self.assertGreaterEqual(delays[0], 20000)
+        self.assertGreaterEqual(delays[0], 20000 - CLOCKS)
         self.assertLess(delays[0], 20150)
         self.assertLess(statistics.median(delays), 21000)
 
@@ -97,10 +98,13 @@ class WhatItDoes(unittest.TestCase):
         self.assertTrue(200 < sum(runs) < 700, sum(runs))
 
     def test_reorder__delivers_some_later_and_none_never(self):
-        _, came = probe(["--reorder", "5%", "--reorder-by", "2ms"], 4000, "--gap", 100)
+        report, came = probe(["--reorder", "5%", "--reorder-by", "2ms"], 4000, "--gap", 100)
         self.assertEqual(sorted(number for number, _, _ in came), list(range(4000)))
-        passed = sum(after[0] < before[0] for before, after in zip(came, came[1:]))
-        self.assertTrue(100 < passed < 300, passed)
+        reordered = report["forward"]["reordered"]
+        self.assertTrue(140 < reordered < 260, reordered)
+        self.assertGreaterEqual(sum(delay >= 2000 - CLOCKS for _, _, delay in came), reordered - 5)  # some were of other packets
+        # Where the sender did not get a core for 2 ms, nobody was there to pass.
+        self.assertGreater(sum(after[0] < before[0] for before, after in zip(came, came[1:])), 20)
 
     def test_duplicate__delivers_some_twice(self):
         report, came = probe(["--duplicate", "10%"], 3000, "--gap", 50)
@@ -120,7 +124,7 @@ class WhatItDoes(unittest.TestCase):
         self.assertEqual(len(of_port[40000]), 1000)
         self.assertLess(len(of_port[40001]), 10)  # it was dead almost at once
         self.assertEqual(len(of_port[40002]), 1000)
-        self.assertGreaterEqual(min(of_port[40002]), 10000)
+        self.assertGreaterEqual(min(of_port[40002]), 10000 - CLOCKS)
         self.assertLess(min(of_port[40000]), 1000)
         self.assertTrue(600 < len(of_port[40003]) < 800, len(of_port[40003]))
         self.assertAlmostEqual(report["forward"]["paths"][3]["lost"], 1000 - len(of_port[40003]), delta=5)
