@@ -103,5 +103,8 @@ unsigned link_channel_admit(
 	due[1] = on_time;
 	counts->reordered += verdict.reorders;
 	counts->duplicated += verdict.duplicates;
-	return verdict.duplicates ? 2 : 1;
+	unsigned copies = verdict.duplicates ? 2 : 1;
+	for (unsigned i = 0; i < copies; i++)
+		counts->under_way_ns += (uint64_t)(vb_time_diff(due[i], now) / VB_NS);
+	return copies;
 }

@@ -40,6 +40,7 @@ struct link_counts {
 	uint64_t came, came_bytes, delivered, delivered_bytes;
 	uint64_t overflowed; /* found the queue full, of the line or of the path */
 	uint64_t lost, dead, reordered, duplicated;
+	uint64_t under_way_ns; /* of all that is delivered together, in queues and on the way */
 };
 
 struct link_channel {

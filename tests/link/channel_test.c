@@ -107,6 +107,7 @@ static void channel__reorders_and_doubles(void **state)
 	assert_int_equal(link_channel_admit(&channel, &no_line, 100, 0, due), 2);
 	assert_int_equal(due[0], VB_MS + 300 * VB_US);
 	assert_int_equal(due[1], VB_MS);
+	assert_int_equal(counts.under_way_ns, 2300000);
 	assert_int_equal(counts.reordered, 1);
 	assert_int_equal(counts.duplicated, 1);
 }

@@ -19,6 +19,7 @@ static const struct {
 	{ "dead", offsetof(struct link_counts, dead) },
 	{ "reordered", offsetof(struct link_counts, reordered) },
 	{ "duplicated", offsetof(struct link_counts, duplicated) },
+	{ "under_way_ns", offsetof(struct link_counts, under_way_ns) },
 };
 enum { COUNTS = sizeof(counts) / sizeof(counts[0]) };
 
@@ -61,8 +62,9 @@ static void print_if(FILE *out, uint64_t count, const char *what)
 
 static void print_counts(FILE *out, const struct link_counts *sum)
 {
-	fprintf(out, "%" PRIu64 " packets (%.1f MB) came, %" PRIu64 " were delivered", sum->came,
-		(double)sum->came_bytes / 1e6, sum->delivered);
+	fprintf(out, "%" PRIu64 " packets (%.1f MB) came, %" PRIu64 " were delivered after %.3f ms on average",
+		sum->came, (double)sum->came_bytes / 1e6, sum->delivered,
+		sum->delivered ? (double)sum->under_way_ns / (double)sum->delivered / 1e6 : 0);
 	print_if(out, sum->lost, "lost");
 	print_if(out, sum->overflowed, "dropped by a full queue");
 	print_if(out, sum->dead, "lost on a dead path");
