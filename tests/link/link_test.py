@@ -176,6 +176,8 @@ class WhatItLeaves(unittest.TestCase):
         waits = f"sleep {word} & setsid sleep {word} & echo runs; wait"
         started = subprocess.Popen([LINK, "--far", waits, "--", "sh", "-c", waits], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(started.wait)
+        self.addCleanup(started.kill)
         self.addCleanup(started.stdout.close)
         self.assertEqual([started.stdout.readline() for _ in range(2)], ["runs\n"] * 2)
         return started
