@@ -245,7 +245,7 @@ static int make_faults(void)
 		return 0;
 	int rc = vb_faults_parse(text, &connections.faults, why, sizeof(why));
 	if (rc == 0)
-		vb_faults_drop_corrupt(connections.faults);
+		vb_faults_be_of_messages(connections.faults);
 	return rc;
 }
 

@@ -25,6 +25,7 @@ struct vb_faults;
 #define VB_FAULTS_PASSED_MAX   8           /* a reordered packet lets 1 .. this many others past */
 #define VB_FAULTS_REORDER_WAIT (1 * VB_MS) /* and goes on after this long even if none passed */
 #define VB_FAULTS_DELAY_MAX    (10 * VB_S)
+#define VB_FAULTS_PATHS        64 /* a packet's path is its UDP source port modulo this */
 
 /* A packet held back. */
 struct vb_held {
@@ -43,8 +44,9 @@ unsigned vb_faults_admit(
 	struct vb_faults *faults, const struct vb_path *path, uint8_t *bytes, size_t length, vb_time now);
 
 /* For a receiver of messages that came one by one and have passed the ICRC: a message that would be corrupted is
- * dropped, and there is no bottleneck. */
-void vb_faults_drop_corrupt(struct vb_faults *faults);
+ * dropped, and there is no bottleneck. Path and interface of a message are not known, so faults of one path or of one
+ * interface strike no message. */
+void vb_faults_be_of_messages(struct vb_faults *faults);
 const struct vb_bottleneck *vb_faults_bottleneck(const struct vb_faults *faults);
 
 /* The next packet whose turn has come, or NULL. It stays valid until vb_faults_recycle. */
@@ -64,6 +66,8 @@ enum vb_fault {
 	VB_FAULT_DELAYED, /* by delay, each copy */
 	VB_FAULT_REORDERED,
 	VB_FAULT_CORRUPTED,
+	VB_FAULT_LATE,
+	VB_FAULT_BURSTS, /* runs of packets dropped by burst */
 	VB_FAULTS,
 };
 uint64_t vb_faults_count(const struct vb_faults *faults, enum vb_fault kind);

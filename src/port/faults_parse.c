@@ -15,10 +15,12 @@
 #define RATE_MAX       1000000000000
 #define NOT_GIVEN      UINT32_MAX /* pmax: 0% is a chance, too */
 #define SIZE_NOT_GIVEN UINT64_MAX
+#define LATE_SEED      0x1A7E /* apart from the other chances, so that late= leaves these where they were */
 
 static const char allowed[] =
 	"drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N with P from 0% to 100% (as 1% or 0.01%), "
-	"TIME up to 10s (as 100us, 2ms or 1s) and N a whole number; and of a bottleneck "
+	"TIME up to 10s (as 100us, 2ms or 1s) and N a whole number; burst=N with drop; late=P,late-by=TIME; "
+	"path=N from 0 to 63, if=NAME; and of a bottleneck "
 	"rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P (as rate=1Gb/s,queue=500kB)";
 
 /* A piece of the text. */
@@ -64,7 +66,7 @@ static bool parse_time(struct span text, vb_time *time)
 	return true;
 }
 
-static bool parse_seed(struct span text, uint64_t *seed)
+static bool parse_whole(struct span text, uint64_t most, uint64_t *number)
 {
 	uint64_t value = 0;
 	if (text.length == 0)
@@ -76,30 +78,35 @@ static bool parse_seed(struct span text, uint64_t *seed)
 			__builtin_add_overflow(value, (uint64_t)(text.at[i] - '0'), &value))
 			return false;
 	}
-	*seed = value;
-	return true;
+	*number = value;
+	return value <= most;
 }
 
 /* Sets name=value and returns NULL; or says in words why it cannot be. */
-static const char *parse_item(struct vb_faults *faults, struct span name, struct span value)
+static const char *parse_chance_item(struct vb_faults *faults, struct span name, struct span value)
 {
 	const struct {
 		const char *name;
 		uint32_t *ppm;
 	} chances[] = { { "drop", &faults->drop_ppm }, { "dup", &faults->duplicate_ppm },
-		{ "reorder", &faults->reorder_ppm }, { "corrupt", &faults->corrupt_ppm },
+		{ "reorder", &faults->reorder_ppm }, { "corrupt", &faults->corrupt_ppm }, { "late", &faults->late_ppm },
 		{ "pmax", &faults->neck.pmax_ppm } };
-	const struct {
-		const char *name;
-		uint64_t *bytes;
-	} sizes[] = { { "queue", &faults->neck.queue }, { "kmin", &faults->neck.kmin },
-		{ "kmax", &faults->neck.kmax } };
 	for (size_t i = 0; i < sizeof(chances) / sizeof(chances[0]); i++) {
 		if (span_is(name, chances[i].name))
 			return parse_chance(value, chances[i].ppm)
 				       ? NULL
 				       : "needs a chance from 0% to 100%, no finer than 0.0001%";
 	}
+	return "is not a fault";
+}
+
+static const char *parse_bottleneck_item(struct vb_faults *faults, struct span name, struct span value)
+{
+	const struct {
+		const char *name;
+		uint64_t *bytes;
+	} sizes[] = { { "queue", &faults->neck.queue }, { "kmin", &faults->neck.kmin },
+		{ "kmax", &faults->neck.kmax } };
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		if (span_is(name, sizes[i].name))
 			return parse_quantity(VB_QUANTITY_BYTES, value, 0, VB_BOTTLENECK_QUEUE_MAX, sizes[i].bytes)
@@ -111,11 +118,41 @@ static const char *parse_item(struct vb_faults *faults, struct span name, struct
 				       faults->neck.rate >= RATE_MIN
 			       ? NULL
 			       : "needs a rate from 10kb/s to 1Tb/s, as 1Gb/s";
+	return parse_chance_item(faults, name, value);
+}
+
+static const char *parse_scope_item(struct vb_faults *faults, struct span name, struct span value)
+{
+	struct vb_faults_scope *scope = &faults->scope;
+
+	if (span_is(name, "path")) {
+		scope->has_path = true;
+		return parse_whole(value, VB_FAULTS_PATHS - 1, &scope->path) ? NULL : "needs a number from 0 to 63";
+	}
+	if (!span_is(name, "if"))
+		return parse_bottleneck_item(faults, name, value);
+	if (value.length == 0 || value.length >= sizeof(scope->interface))
+		return "needs the name of an interface";
+	memset(scope->interface, 0, sizeof(scope->interface));
+	memcpy(scope->interface, value.at, value.length);
+	return NULL;
+}
+
+static const char *parse_item(struct vb_faults *faults, struct span name, struct span value)
+{
+	static const char of_time[] = "needs a time up to 10s with us, ms or s behind it";
+
 	if (span_is(name, "delay"))
-		return parse_time(value, &faults->delay) ? NULL : "needs a time up to 10s with us, ms or s behind it";
+		return parse_time(value, &faults->delay) ? NULL : of_time;
+	if (span_is(name, "late-by"))
+		return parse_time(value, &faults->late_by) ? NULL : of_time;
 	if (span_is(name, "seed"))
-		return parse_seed(value, &faults->seed) ? NULL : "needs a whole number below 2^64";
-	return "is not a fault";
+		return parse_whole(value, UINT64_MAX, &faults->seed) ? NULL : "needs a whole number below 2^64";
+	if (span_is(name, "burst"))
+		return parse_whole(value, VB_BURSTS_RUN_MAX, &faults->burst) && faults->burst
+			       ? NULL
+			       : "needs a number of packets from 1 to 1000000";
+	return parse_scope_item(faults, name, value);
 }
 
 bool vb_faults_is_of_program(const char *text)
@@ -206,6 +243,31 @@ static int complete_bottleneck(struct vb_bottleneck *neck, char *why, unsigned w
 	return -EINVAL;
 }
 
+static const char *complain_of_chances(const struct vb_faults *faults)
+{
+	if (faults->burst && !vb_bursts_are_possible(faults->drop_ppm, faults->burst))
+		return "drop is above what runs of burst packets make, which is burst / (burst + 1)";
+	if ((faults->late_ppm != 0) != (faults->late_by != 0))
+		return "late and late-by need each other";
+	return NULL;
+}
+
+/* Makes ready what follows from the values, and checks that they fit together. */
+static int complete_chances(struct vb_faults *faults, char *why, unsigned why_size)
+{
+	const char *complaint = complain_of_chances(faults);
+
+	if (complaint) {
+		snprintf(why, why_size, "%s; allowed: %s", complaint, allowed);
+		return -EINVAL;
+	}
+	if (faults->burst)
+		vb_bursts_init(&faults->bursts, faults->drop_ppm, faults->burst);
+	vb_random_seed(&faults->random, faults->seed);
+	vb_random_seed(&faults->late_random, faults->seed ^ LATE_SEED);
+	return 0;
+}
+
 int vb_faults_parse(const char *text, struct vb_faults **faults, char *why, unsigned why_size)
 {
 	struct vb_faults *made = calloc(1, sizeof(*made));
@@ -219,14 +281,16 @@ int vb_faults_parse(const char *text, struct vb_faults **faults, char *why, unsi
 	int error = parse_items(made, text, why, why_size);
 	if (!error)
 		error = complete_bottleneck(&made->neck, why, why_size);
+	if (!error)
+		error = complete_chances(made, why, why_size);
 	if (error) {
 		free(made);
 		return error;
 	}
 	assert(made->delay <= VB_FAULTS_DELAY_MAX && made->neck.pmax_ppm <= 1000000);
 	assert(!made->neck.rate || (made->neck.kmin <= made->neck.kmax && made->neck.kmax <= made->neck.queue));
-	vb_random_seed(&made->random, made->seed);
 	vb_list_init(&made->delayed);
+	vb_list_init(&made->late);
 	vb_list_init(&made->reordered);
 	vb_list_init(&made->given);
 	vb_list_init(&made->spare);

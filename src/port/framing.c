@@ -56,7 +56,7 @@ static struct vb_deadline next_deadline(const struct vb_port *port)
 	return faults ? vb_faults_deadline(faults) : (struct vb_deadline){ 0 };
 }
 
-static_assert(VB_PORT_FAULT_CORRUPTED - VB_PORT_FAULT_DROPPED == VB_FAULT_CORRUPTED, "one counter for each kind");
+static_assert(VB_PORT_FAULT_BURSTS - VB_PORT_FAULT_DROPPED == VB_FAULT_BURSTS, "one counter for each kind");
 
 static void count_faults(const struct vb_faults *faults, uint64_t values[VB_PORT_COUNTER_COUNT])
 {

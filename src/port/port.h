@@ -48,6 +48,8 @@ struct vb_faults;
 	X(FAULT_DELAYED, "port_faults_delayed", "and delayed")                                                         \
 	X(FAULT_REORDERED, "port_faults_reordered", "and let others past")                                             \
 	X(FAULT_CORRUPTED, "port_faults_corrupted", "and changed a bit of")                                            \
+	X(FAULT_LATE, "port_faults_late", "and delivered later than the others")                                       \
+	X(FAULT_BURSTS, "port_faults_bursts", "runs of received packets that fault injection dropped by burst")        \
 	X(NECK_DROPS, "port_bottleneck_drops", "packets that the bottleneck of fault injection had no room for")       \
 	X(NECK_MARKS, "port_bottleneck_marks", "packets that it marked")                                               \
 	X(NECK_MEAN, "port_bottleneck_mean_bytes", "its queue, from the first packet to the last, on average")         \

@@ -16,11 +16,12 @@ from live import live_test
 from process import Failure, Process
 
 FAULTS = ("drop=1%,seed=7", "dup=2%,seed=7", "reorder=2%,seed=7", "corrupt=1%,seed=7", "delay=300us,seed=7",
-          "drop=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=100us,seed=11")
+          "drop=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=100us,seed=11", "drop=1%,burst=4,seed=7",
+          "late=2%,late-by=300us,seed=7", "drop=1%,late=1%,late-by=300us,if=lo,seed=7")
 SUMMARY_PATIENCE = 5.0  # seconds
 START_SECONDS = 2.0  # within which perftest has measured the clock and shaken hands
 ERROR = 8388608  # severity of an expert item
-FAULT_KINDS = ("dropped", "doubled", "delayed", "reordered", "corrupted")
+FAULT_KINDS = ("dropped", "doubled", "delayed", "reordered", "corrupted", "late")
 OPERATIONS = (("write", 30000, 200), ("read", 30000, 200), ("send", 9000, 200), ("atomic", 8, 200))
 
 
@@ -36,15 +37,30 @@ def faults(context):
             raise Failure(f"VERBENA_FAULTS={spec} injected nothing")
 
 
-@live_test("ib_write_bw, ib_send_bw and ib_read_bw finish with 1% of packets dropped")
+def dropped_over(context, path, interface):
+    """How many packets of a run were dropped, where one of a hundred over that interface is."""
+    settings = {"VERBENA_FAULTS": f"drop=1%,seed=7,if={interface}"}
+    ended = peers.run_verified(context, path, "write", "-s", 30000, "-n", 200, settings=settings)
+    return peers.sum_stats(ended, "port_faults_dropped")
+
+
+@live_test("faults of an interface strike what comes over it, and nothing else")
+def fault_interface(context):
+    path = context.world.own_loopback("set")
+    if dropped_over(context, path, "vbt9") or not dropped_over(context, path, "lo"):
+        raise Failure("faults of an interface struck what came over another, or not what came over it")
+
+
+@live_test("ib_write_bw, ib_send_bw and ib_read_bw finish with 1% of packets dropped, one by one and in runs, or late")
 def faults_perftest(context):
     path = context.world.own_loopback("set")
-    settings = {"VERBENA_FAULTS": "drop=1%,seed=3"}
-    for program in ("ib_write_bw", "ib_send_bw", "ib_read_bw"):
-        with peers.perftest_pair(path, program, "-n", 500, "-b", settings=settings) as (server, client):
-            programs.finish([server, client], 60)
-        if not programs.result_rows(client.stdout):
-            raise Failure(f"no row of results\n{client.evidence()}")
+    for spec in ("drop=1%,seed=3", "drop=1%,burst=4,seed=3", "late=1%,late-by=300us,seed=3"):
+        for program in ("ib_write_bw", "ib_send_bw", "ib_read_bw"):
+            settings = {"VERBENA_FAULTS": spec}
+            with peers.perftest_pair(path, program, "-n", 500, "-b", settings=settings) as (server, client):
+                programs.finish([server, client], 60)
+            if not programs.result_rows(client.stdout):
+                raise Failure(f"no row of results under {spec}\n{client.evidence()}")
 
 
 def expect_refusal(context, settings, patterns, arguments=("ibv_devinfo",)):

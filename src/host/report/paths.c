@@ -99,7 +99,8 @@ static const char *const cm_names[] = { VB_CM_COUNTERS(X) };
 static void tell_connections(const struct vb_summary *summary)
 {
 	static const char *const fault_names[VB_FAULTS] = { "cm_faults_dropped", "cm_faults_doubled",
-		"cm_faults_delayed", "cm_faults_reordered", "cm_faults_corrupted" };
+		"cm_faults_delayed", "cm_faults_reordered", "cm_faults_corrupted", "cm_faults_late",
+		"cm_faults_bursts" };
 	char line[600] = "";
 	size_t at;
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <net/if.h>
 #include "port/faults.h"
 #include "port/port.h"
 #include "../unit.h"
@@ -22,7 +23,9 @@ static void faults__good_texts_are_taken(void **state)
 		"reorder=12.5%", "delay=2ms", "delay=100us", "delay=1.5ms", "delay=10s", "delay=0us", "seed=0",
 		"seed=18446744073709551615", "rate=1Gb/s",
 		"rate=10G,queue=500kB,kmin=5kB,kmax=200kB,pmax=1%,delay=10us", "rate=1G,queue=64KiB,kmax=64KiB",
-		"drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7" };
+		"drop=1%,dup=0.1%,reorder=1%,corrupt=0.01%,delay=2ms,seed=7", "drop=1%,burst=8", "burst=1,drop=50%",
+		"drop=0%,burst=1000000", "late=1%,late-by=300us", "late-by=10s,late=100%", "path=0", "path=63,drop=1%",
+		"if=eth0", "if=eth0.100,path=7,late=1%,late-by=1ms" };
 	for (size_t i = 0; i < COUNT_OF(good); i++)
 		vb_faults_free(parse(good[i]));
 }
@@ -74,6 +77,21 @@ static void faults__bad_texts_are_refused_with_what_is_allowed(void **state)
 		{ "rate=1G,queue=1kB,kmax=2kB", "kmax is above queue" },
 		{ "rate=1G,queue=0", "lets nothing through" },
 		{ "rate=1G,queue=1GB", "needs bytes up to 32MiB" },
+		{ "burst=", "from 1 to 1000000" },
+		{ "drop=1%,burst=0", "from 1 to 1000000" },
+		{ "drop=1%,burst=1000001", "from 1 to 1000000" },
+		{ "drop=1%,burst=1.5", "from 1 to 1000000" },
+		{ "drop=51%,burst=1", "burst / (burst + 1)" },
+		{ "late=1%", "late and late-by need each other" },
+		{ "late-by=1ms", "late and late-by need each other" },
+		{ "late=1%,late-by=0us", "late and late-by need each other" },
+		{ "late=1%,late-by=11s", "needs a time up to 10s" },
+		{ "late=2", "needs a chance" },
+		{ "path=64", "from 0 to 63" },
+		{ "path=-1", "from 0 to 63" },
+		{ "path=", "from 0 to 63" },
+		{ "if=", "needs the name of an interface" },
+		{ "if=sixteen-letters0", "needs the name of an interface" },
 	};
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		struct vb_faults *faults = NULL;
@@ -238,7 +256,7 @@ static void faults__each_kind_has_a_counter_of_its_own(void **state)
 static void faults__corrupt_is_loss_for_who_has_no_icrc_to_find_it(void **state)
 {
 	struct vb_faults *faults = parse("drop=10%,corrupt=20%");
-	vb_faults_drop_corrupt(faults);
+	vb_faults_be_of_messages(faults);
 	run_packets(faults, 10000, &seen);
 	assert_in_range(seen.count, 6700, 7300);
 	assert_int_equal(seen.damaged, 0);
@@ -335,7 +353,7 @@ static void faults__bottleneck_lets_one_go_after_the_other_and_marks(void **stat
 	assert_false(vb_faults_deadline(faults).is_set);
 	assert_int_equal(vb_faults_bottleneck(faults)->drops, 2);
 	assert_int_equal(vb_faults_bottleneck(faults)->marks, 2);
-	vb_faults_drop_corrupt(faults);
+	vb_faults_be_of_messages(faults);
 	assert_int_equal(vb_faults_bottleneck(faults)->rate, 0); /* of MADs */
 	vb_faults_free(faults);
 }
@@ -356,6 +374,134 @@ static void faults__all_at_once_lose_only_what_is_dropped(void **state)
 		lost += times[i] == 0;
 	}
 	assert_in_range(lost, 400, 600);
+	vb_faults_free(faults);
+}
+
+static void faults__burst_drops_its_share_in_runs(void **state)
+{
+	struct vb_faults *faults = parse("drop=10%,burst=8,seed=5");
+	unsigned dropped, runs = 0, next = 0;
+	run_packets(faults, 10000, &seen);
+	dropped = 10000 - seen.count;
+	for (unsigned i = 0; i < seen.count; next = seen.number[i++] + 1u)
+		runs += seen.number[i] != next;
+	runs += next != 10000;
+	assert_in_range(dropped, 700, 1300);
+	assert_in_range(dropped / runs, 6, 10);
+	assert_int_equal(vb_faults_count(faults, VB_FAULT_DROPPED), dropped);
+	assert_int_equal(vb_faults_count(faults, VB_FAULT_BURSTS), runs);
+	vb_faults_free(faults);
+}
+
+static void faults__late_ones_come_by_their_time_and_none_is_lost(void **state)
+{
+	static uint8_t times[10000];
+	struct vb_faults *faults = parse("late=5%,late-by=300us");
+	unsigned late = 0;
+	memset(times, 0, sizeof(times));
+	run_packets(faults, 10000, &seen);
+	assert_int_equal(seen.count, 10000);
+	for (unsigned i = 0; i < seen.count; i++) {
+		vb_time sent_at = vb_time_add(INT64_MAX - 50 * VB_US, (vb_time)seen.number[i] * VB_US);
+		vb_time by = vb_time_diff(seen.at[i], sent_at);
+		assert_true(by == 0 || by == 300 * VB_US);
+		late += by != 0;
+		assert_int_equal(times[seen.number[i]]++, 0);
+	}
+	assert_in_range(late, 400, 600);
+	assert_int_equal(vb_faults_count(faults, VB_FAULT_LATE), late);
+	vb_faults_free(faults);
+}
+
+/* With a delay the late ones are later than that; a doubled one comes on time, too. */
+static void faults__late_ones_add_to_the_delay(void **state)
+{
+	struct vb_faults *faults = parse("late=100%,late-by=1ms,delay=2ms,dup=100%");
+	uint8_t bytes[64] = { 0 };
+	assert_int_equal(vb_faults_admit(faults, &path, bytes, sizeof(bytes), 0), 0);
+	assert_int_equal(vb_faults_deadline(faults).at, 2 * VB_MS);
+	assert_non_null(vb_faults_release(faults, 2 * VB_MS));
+	assert_null(vb_faults_release(faults, 2 * VB_MS));
+	assert_int_equal(vb_faults_deadline(faults).at, 3 * VB_MS);
+	assert_null(vb_faults_release(faults, 3 * VB_MS - 1));
+	assert_non_null(vb_faults_release(faults, 3 * VB_MS));
+	assert_false(vb_faults_deadline(faults).is_set);
+	vb_faults_free(faults);
+}
+
+/* Which of 1,000 packets of a path are dropped, while each is followed by others packets of another path. */
+static void drop_on_path(struct vb_faults *faults, uint16_t src_port, unsigned others, bool dropped[1000])
+{
+	struct vb_path of_path = { .src_port = src_port }, another = { .src_port = (uint16_t)(src_port + 1) };
+	uint8_t bytes[64] = { 0 };
+	for (unsigned i = 0; i < 1000; i++) {
+		dropped[i] = vb_faults_admit(faults, &of_path, bytes, sizeof(bytes), 0) == 0;
+		for (unsigned j = 0; j < others; j++)
+			assert_int_equal(vb_faults_admit(faults, &another, bytes, sizeof(bytes), 0), 1);
+	}
+}
+
+static void faults__of_a_path_strike_it_alone_and_whatever_others_do(void **state)
+{
+	bool alone[1000], beside[1000];
+	unsigned count = 0;
+	struct vb_faults *one = parse("drop=20%,path=5,seed=3"), *two = parse("drop=20%,path=5,seed=3");
+	drop_on_path(one, 0xC000 + 5, 0, alone);
+	drop_on_path(two, 0xC000 + 64 + 5, 3, beside);
+	assert_memory_equal(alone, beside, sizeof(alone));
+	for (unsigned i = 0; i < 1000; i++)
+		count += alone[i];
+	assert_in_range(count, 150, 250);
+	vb_faults_free(one);
+	vb_faults_free(two);
+}
+
+static void faults__of_an_interface_strike_what_comes_over_it(void **state)
+{
+	struct vb_faults *faults = parse("drop=100%,if=lo");
+	struct vb_path over = { .src_port = 0xC001, .ifindex = if_nametoindex("lo") };
+	uint8_t bytes[64] = { 0 };
+	if (!over.ifindex)
+		skip();
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(vb_faults_admit(faults, &over, bytes, sizeof(bytes), 0), 0);
+		assert_int_equal(vb_faults_admit(faults, &path, bytes, sizeof(bytes), 0), 1); /* over none */
+	}
+	over.ifindex += 16; /* where the first is kept, and no interface here */
+	assert_int_equal(vb_faults_admit(faults, &over, bytes, sizeof(bytes), 0), 1);
+	vb_faults_free(faults);
+	faults = parse("drop=100%,if=nosuch");
+	over.ifindex -= 16;
+	assert_int_equal(vb_faults_admit(faults, &over, bytes, sizeof(bytes), 0), 1);
+	vb_faults_free(faults);
+}
+
+static void faults__of_a_path_or_interface_strike_no_message(void **state)
+{
+	static const char *const texts[] = { "drop=100%,path=1", "drop=100%,if=lo" };
+	uint8_t bytes[64] = { 0 };
+	for (size_t i = 0; i < COUNT_OF(texts); i++) {
+		struct vb_faults *faults = parse(texts[i]);
+		struct vb_path from = { .src_port = 1, .ifindex = if_nametoindex("lo") };
+		vb_faults_be_of_messages(faults);
+		assert_int_equal(vb_faults_admit(faults, &from, bytes, sizeof(bytes), 0), 1);
+		vb_faults_free(faults);
+	}
+}
+
+/* Recorded before late= and burst= were there. A seed that somebody wrote down goes on giving its faults. */
+static void faults__of_a_seed_are_those_of_earlier_releases(void **state)
+{
+	static const uint16_t first_dropped[] = { 0, 49, 51, 77, 78, 100, 113, 114 };
+	struct vb_faults *faults = parse("drop=5%,dup=5%,reorder=5%,seed=9");
+	uint8_t bytes[64] = { 0 };
+	unsigned found = 0;
+	for (uint16_t i = 0; found < COUNT_OF(first_dropped); i++) {
+		uint64_t before = vb_faults_count(faults, VB_FAULT_DROPPED);
+		vb_faults_admit(faults, &path, bytes, sizeof(bytes), 0);
+		if (vb_faults_count(faults, VB_FAULT_DROPPED) != before)
+			assert_int_equal(i, first_dropped[found++]);
+	}
 	vb_faults_free(faults);
 }
 
@@ -430,6 +576,13 @@ int main(void)
 		cmocka_unit_test(faults__reordered_packet_goes_on_though_nobody_passes),
 		cmocka_unit_test(faults__delay_holds_every_packet_as_long_and_in_order),
 		cmocka_unit_test(faults__all_at_once_lose_only_what_is_dropped),
+		cmocka_unit_test(faults__burst_drops_its_share_in_runs),
+		cmocka_unit_test(faults__late_ones_come_by_their_time_and_none_is_lost),
+		cmocka_unit_test(faults__late_ones_add_to_the_delay),
+		cmocka_unit_test(faults__of_a_path_strike_it_alone_and_whatever_others_do),
+		cmocka_unit_test(faults__of_an_interface_strike_what_comes_over_it),
+		cmocka_unit_test(faults__of_a_path_or_interface_strike_no_message),
+		cmocka_unit_test(faults__of_a_seed_are_those_of_earlier_releases),
 		cmocka_unit_test(faults__same_seed_gives_the_same_faults),
 		cmocka_unit_test(faults__one_more_fault_leaves_the_others_where_they_were),
 		cmocka_unit_test(faults__what_is_held_is_bounded),

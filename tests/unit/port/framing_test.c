@@ -384,7 +384,8 @@ static void faults__act_on_packets_of_a_train(void **state)
 		unsigned received;
 		enum vb_port_counter counter;
 	} cases[] = { { "dup=100%", 12, VB_PORT_FAULT_DOUBLED }, { "drop=100%", 0, VB_PORT_FAULT_DROPPED },
-		{ "corrupt=100%", 0, VB_PORT_RX_DROP_ICRC } };
+		{ "corrupt=100%", 0, VB_PORT_RX_DROP_ICRC }, { "drop=100%,burst=2", 0, VB_PORT_FAULT_DROPPED },
+		{ "late=100%,late-by=1ms", 0, VB_PORT_FAULT_LATE } };
 	uint32_t psns[12];
 
 	for (unsigned k = 0; k < COUNT_OF(cases); k++) {

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "../namespace.h"
+#include "port/faults.h"
 #include "port/udp.h"
 
 #define SLOT_A 3
@@ -558,6 +560,51 @@ static void receive__faults_drop_and_double(void **state)
 	vb_faults_free(faults);
 }
 
+/* Received packets of 4, where faults of this path drop all. */
+static unsigned receive_beside_faults_of(unsigned path, struct end *a, struct end *b)
+{
+	char text[64], why[300];
+	struct vb_faults *faults = NULL;
+	unsigned received = 0;
+
+	snprintf(text, sizeof(text), "drop=100%%,path=%u", path);
+	assert_int_equal(vb_faults_parse(text, &faults, why, sizeof(why)), 0);
+	vb_port_close(b->port);
+	struct vb_udp_config config = { .receive_fd = b->fd, .slot = SLOT_B, .faults = faults };
+	assert_int_equal(vb_udp_open(&config, &b->port), 0);
+	batch_clear();
+	for (uint32_t i = 0; i < 4; i++)
+		put(VB_SEND_ONLY, qpn_of(SLOT_B), i, 8);
+	vb_port_send(a->port, &batch, 0);
+	while (vb_port_receive(b->port, 0))
+		while (vb_port_next_train(b->port, &train))
+			received += train.count;
+	assert_int_equal(received + counter(b, VB_PORT_FAULT_DROPPED), 4);
+	vb_port_close(b->port);
+	vb_faults_free(faults);
+	config.faults = NULL;
+	assert_int_equal(vb_udp_open(&config, &b->port), 0);
+	return received;
+}
+
+static void receive__faults_of_a_path_are_those_of_its_source_port(void **state)
+{
+	struct end a, b;
+	unsigned own_path = VB_FAULTS_PATHS;
+
+	pair_open(&a, &b);
+	batch_clear();
+	put(VB_SEND_ONLY, qpn_of(SLOT_B), 0, 8);
+	vb_port_send(a.port, &batch, 0);
+	while (vb_port_receive(b.port, 0))
+		while (vb_port_next_train(b.port, &train))
+			own_path = train.path.src_port % VB_FAULTS_PATHS;
+	for (unsigned path = 0; path < VB_FAULTS_PATHS; path++)
+		assert_int_equal(receive_beside_faults_of(path, &a, &b), path == own_path ? 0 : 4);
+	end_close(&a);
+	end_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -576,6 +623,7 @@ int main(void)
 		cmocka_unit_test(receive__bad_packets_are_counted),
 		cmocka_unit_test(receive__overflow_is_counted),
 		cmocka_unit_test(receive__faults_drop_and_double),
+		cmocka_unit_test(receive__faults_of_a_path_are_those_of_its_source_port),
 	};
 
 	if (own_namespace())
