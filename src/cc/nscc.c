@@ -275,8 +275,9 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 /* clang-format off */
 static const struct vb_cc_parameter parameters[] = {
 	[RTT] = { "rtt", VB_QUANTITY_TIME, 13 * VB_US, 100 * VB_NS, VB_S,
-		"the round trip of the longest way when nobody waits; a shorter one that was measured replaces it; path: of "
-		"each flow's own; 13us: that of hpcc and dctcp. Live 1ms: assumed", .live = VB_MS, .may_be_path = true },
+		"the round trip of the longest way when nobody waits; a shorter one that was measured replaces it; "
+		"path: of each flow's own; 13us: that of hpcc and dctcp. Live 1ms: assumed",
+		.live = VB_MS, .may_be_path = true },
 	[LINE_RATE] = { "line-rate", VB_QUANTITY_RATE, 0, 0, 10000000000000,
 		"of the link, for the bytes that a path holds; 0: the link's, and 10 Gb/s where that is not known" },
 	[TARGET] = { "target", VB_QUANTITY_SHARE, 750000, 1000, 100000000,
@@ -300,7 +301,7 @@ static const struct vb_cc_parameter parameters[] = {
 	[AVERAGE] = { "average", VB_QUANTITY_GAIN, (VB_GAIN_ONE * 125 + 5000) / 10000, 1, VB_GAIN_ONE,
 		"what an acknowledgement weighs in the average delay; 0.0125: as htsim has it" },
 	[QA_GATE] = { "qa-gate", VB_QUANTITY_COUNT, 3, 0, 30,
-		"quick adapt sets the window to what arrived if that is less than the largest window / 2^this; 3: UET" },
+		"quick adapt sets the window to what arrived if that is below the largest / 2^this; 3: UET" },
 	[QA_DELAY] = { "qa-delay", VB_QUANTITY_COUNT, 4, 0, 1000,
 		"and if something was lost, or the delay is above so many targets; 4: UET (qa_threshold)" },
 };
