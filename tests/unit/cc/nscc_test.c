@@ -299,17 +299,46 @@ static void nscc__ignores_after_adapting_what_was_in_flight(void **state)
 	struct flow flow;
 	start(&flow, NO_AVERAGE "fair=0, eta=0");
 	ack(&flow, PACKET, 10 * VB_US, false);
-	flow.now += 21 * VB_US;
-	ack(&flow, 5000, 10 * VB_US, true);
+	flow.now += 20 * VB_US;
+	ack(&flow, 5000, 10 * VB_US, false);
+	flow.now += VB_US;
 	lose(&flow);
-	flow.now += 21 * VB_US;
-	lose(&flow);
-	const uint32_t adapted = flow.cc.window_bytes;
-	assert_in_range(adapted, PACKET, 5000);
+	assert_int_equal(flow.cc.window_bytes, 5000);
 	for (int i = 0; i < 99; i++)
 		lose(&flow);
 	ack(&flow, 500, 30 * VB_US, true);
-	assert_int_equal(flow.cc.window_bytes, adapted);
+	assert_int_equal(flow.cc.window_bytes, 5000);
+	lose(&flow); /* this one left later */
+	assert_int_equal(flow.cc.window_bytes, 4000);
+	stop(&flow);
+}
+
+/* It counts as a quarter of the round trip, 3 us. */
+static void nscc__takes_what_is_late_and_not_marked_for_a_queue_that_drains(void **state)
+{
+	struct flow flow;
+	const struct vb_cc_signal cnp = { .event = VB_CC_CNP };
+	start(&flow, NO_AVERAGE "fair=0, eta=0");
+	ack(&flow, PACKET, 18 * VB_US, false);
+	vb_cc_nscc.on_signal(&flow.cc, &cnp);
+	assert_int_equal(flow.cc.window_bytes, MOST);
+	stop(&flow);
+	start(&flow, NO_AVERAGE "fair=0, eta=0");
+	ack(&flow, PACKET, 18 * VB_US, true);
+	assert_window(&flow, MOST * 6 / 10);
+	stop(&flow);
+}
+
+/* A loss counts as a round trip, 12 us: 0.8 * (12 - 9) / 12 = 0.2. */
+static void nscc__takes_a_loss_for_a_queue_that_was_full(void **state)
+{
+	struct flow flow;
+	const struct vb_cc_signal cnp = { .event = VB_CC_CNP };
+	start(&flow, NO_AVERAGE "fair=0, eta=0");
+	ack(&flow, PACKET, 18 * VB_US, false);
+	lose(&flow);
+	vb_cc_nscc.on_signal(&flow.cc, &cnp);
+	assert_window(&flow, (MOST - PACKET) * 8 / 10);
 	stop(&flow);
 }
 
@@ -369,6 +398,8 @@ int main(void)
 		cmocka_unit_test(nscc__adapts_for_a_very_long_delay),
 		cmocka_unit_test(nscc__does_not_adapt_where_much_arrives),
 		cmocka_unit_test(nscc__ignores_after_adapting_what_was_in_flight),
+		cmocka_unit_test(nscc__takes_what_is_late_and_not_marked_for_a_queue_that_drains),
+		cmocka_unit_test(nscc__takes_a_loss_for_a_queue_that_was_full),
 		cmocka_unit_test(nscc__never_goes_below_a_packet),
 		cmocka_unit_test(nscc__learns_that_the_way_is_shorter),
 		cmocka_unit_test(nscc__keeps_its_bounds_at_the_ends_of_all_numbers),
