@@ -51,7 +51,7 @@ bool trim_cut(struct shard *shard, const struct switch_profile *profile, uint32_
 {
 	struct packet *packet = &shard->packets[index];
 	const uint8_t highest = (uint8_t)(profile->class_count - 1);
-	if (!profile->trim_bytes || packet->is_answer || packet->has_cargo || packet->traffic_class == highest)
+	if (!profile->trim_bytes || packet->has_cargo || packet->traffic_class == highest)
 		return false;
 	const struct vb_packet headers = packet_headers(shard, index);
 	if (trim_is_cut(packet, &headers) || headers.payload_length <= profile->trim_bytes)

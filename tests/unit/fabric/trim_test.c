@@ -72,6 +72,7 @@ static void trim__tells_of_a_lost_tail_without_a_timeout(void **state)
 	assert_int_equal(result.trims, result.links[last_link(1)].trims);
 	assert_int_equal(result.timeouts, 0);
 	assert_true(result.naks > 0);
+	assert_true(result.resent_packets >= result.trims);
 	assert_in_range(result.last_flow, 0, 50 * VB_US);
 	teardown(NULL);
 	profile.trim_bytes = 0;
@@ -85,6 +86,7 @@ static void trim__tells_of_a_lost_tail_without_a_timeout(void **state)
 
 struct seen {
 	uint32_t cut, first_cut_psn;
+	uint32_t whole; /* a bit for each PSN that left whole, modulo 32 */
 	bool is_passed; /* it left before a whole one of a lower PSN */
 };
 
@@ -96,6 +98,7 @@ static void note(void *user, const struct fabric_capture *capture)
 	if (!capture->is_cut) {
 		assert_int_equal(capture->wire_bytes, PACKET);
 		seen->is_passed |= seen->cut && vb_psn_diff(capture->packet->psn, seen->first_cut_psn) < 0;
+		seen->whole |= 1u << capture->packet->psn % 32;
 		return;
 	}
 	assert_int_equal(capture->wire_bytes, CUT);
@@ -119,6 +122,7 @@ static void trim__what_is_left_passes_what_is_queued(void **state)
 	assert_int_equal(result.end, FABRIC_DONE);
 	assert_int_equal(result.drops, 0);
 	assert_true(seen.is_passed);
+	assert_int_equal(__builtin_popcount(seen.whole), 13); /* what was cut is no delivery */
 	assert_int_equal(seen.cut, result.trims);
 }
 
@@ -132,6 +136,21 @@ static void trim__what_is_left_is_dropped_where_its_own_queue_is_full(void **sta
 	assert_true(result.trims > 0);
 	assert_int_equal(result.end, FABRIC_DONE);
 	assert_int_equal(result.flows_failed, 0);
+}
+
+/* Twenty packets wait in the highest class, which goes first, and eight in the other. */
+static void trim__takes_no_room_of_the_port_from_data(void **state)
+{
+	const struct switch_profile profile = trimming();
+	make_star(&network, 3, 100 * GBPS, VB_US, &profile);
+	network.links[last_link(2)].bits_per_second = 10 * GBPS;
+	flow_list_add(&flows, &(struct flow){ .src = 0, .dst = 2, .bytes = 20000, .traffic_class = 1 });
+	add_flow(&flows, 1, 2, 8000, VB_US);
+	struct fabric_config config = config_of();
+	run(&config, &result);
+	assert_int_equal(result.end, FABRIC_DONE);
+	assert_true(result.links[last_link(2)].most_queued > 20 * PACKET);
+	assert_int_equal(result.drops + result.trims, 0);
 }
 
 /* Half of the buffer is for one queue. What is cut takes nothing of it. */
@@ -151,7 +170,7 @@ static void trim__its_queue_is_beside_the_buffer(void **state)
 static void trim__answers_and_data_of_the_highest_class_are_never_cut(void **state)
 {
 	struct switch_profile profile = trimming();
-	profile.classes[1].limit_bytes = ROOM;
+	profile.classes[1].limit_bytes = ROOM + 2 * CUT;
 	make_star(&network, 5, 100 * GBPS, VB_US, &profile);
 	for (uint32_t i = 0; i < 4; i++)
 		flow_list_add(&flows, &(struct flow){ .src = i, .dst = 4, .bytes = 20000, .traffic_class = 1 });
@@ -249,6 +268,7 @@ int main(void)
 		cmocka_unit_test_teardown(trim__tells_of_a_lost_tail_without_a_timeout, teardown),
 		cmocka_unit_test_teardown(trim__what_is_left_passes_what_is_queued, teardown),
 		cmocka_unit_test_teardown(trim__what_is_left_is_dropped_where_its_own_queue_is_full, teardown),
+		cmocka_unit_test_teardown(trim__takes_no_room_of_the_port_from_data, teardown),
 		cmocka_unit_test_teardown(trim__its_queue_is_beside_the_buffer, teardown),
 		cmocka_unit_test_teardown(trim__answers_and_data_of_the_highest_class_are_never_cut, teardown),
 		cmocka_unit_test_teardown(trim__short_packets_are_dropped, teardown),
