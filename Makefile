@@ -14,7 +14,7 @@ RUNNER := python3 tests/conformance/run.py --build $(BUILD)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests benches demo check conformance conformance-full conformance-wheels soak chaos fuzz bench bench-programs bench-fabric bench-jobs
-.PHONY: conformance-ucx conformance-fabtests shown validate-fabric validate-jobs validate-live interop sanitize install dist deb wheel portability containers gitlab format clean help
+.PHONY: conformance-ucx conformance-fabtests shown validate-fabric validate-jobs validate-live validate-loss interop sanitize install dist deb wheel portability containers gitlab format clean help
 
 all: ## build the product, all that is installed, optimised, into build/
 	$(DEPS) build
@@ -110,6 +110,11 @@ validate-fabric: ## hold the simulator against published runs and laws, minutes 
 	@$(if $(ARGS),:,python3 tests/validation/examples.py --build $(BUILD) --all)
 	@$(if $(ARGS),:,python3 tests/validation/flows_vs_packets.py --build $(BUILD))
 	@python3 tests/validation/golden.py --build $(BUILD) $(ARGS)
+
+validate-loss: ## hold NSCC and trimmed packets against htsim's UEC, and print what lost packets cost, a minute (ARGS="--recovery go-back-0", "--list")
+	$(DEPS) build
+	@scripts/build $(BUILD) product
+	@python3 tests/validation/loss.py --build $(BUILD) $(ARGS)
 
 validate-jobs: ## hold collectives and jobs against published figures (ARGS="--list", "--only 'simai/*'", "--simai DIRECTORY")
 	$(DEPS) build

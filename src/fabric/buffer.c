@@ -11,6 +11,7 @@
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/stories.h"
+#include "fabric/trim.h"
 #include "net/why.h"
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
@@ -238,12 +239,18 @@ static bool admit_lossless(struct fabric *fabric, struct ingress *ingress, uint8
 	return true;
 }
 
+/* In the port, but for the class that has room of its own. */
+static uint64_t buffered(const struct port *port)
+{
+	return port->bytes - (port->profile->trim_bytes ? port->queues[port->profile->class_count - 1].bytes : 0);
+}
+
 static bool has_room(const struct fabric *fabric, const struct port *port, const struct ingress *ingress, uint8_t class,
 	uint32_t bytes)
 {
 	const struct port_queue *queue = &port->queues[class];
 	const struct class_profile *profile = &port->profile->classes[class];
-	if (port->profile->port_bytes && port->bytes + bytes > port->profile->port_bytes)
+	if (port->profile->port_bytes && buffered(port) + bytes > port->profile->port_bytes)
 		return false;
 	if (profile->limit_bytes && queue->bytes + bytes > profile->limit_bytes)
 		return false;
@@ -264,6 +271,8 @@ bool buffer_admit(struct shard *shard, uint32_t number, const struct packet *pac
 	const uint32_t bytes = packet->wire_bytes;
 	if (port->profile->flow_control == FLOW_CREDITS) /* the sender had credits for it */
 		return true;
+	if (trim_has_own_room(port->profile, class))
+		return port->queues[class].bytes + bytes <= trim_room(port->profile);
 	if (pfc_is_lossless(port->profile, class))
 		return admit_lossless(fabric, ingress, class, bytes);
 	if (!has_room(fabric, port, ingress, class, bytes))
@@ -277,7 +286,7 @@ void buffer_release(struct shard *shard, const struct packet *packet, uint8_t cl
 {
 	struct fabric *fabric = shard->fabric;
 	struct ingress *ingress = fabric->ingresses[packet->in_link];
-	if (!ingress)
+	if (!ingress || trim_has_own_room(ingress->profile, class))
 		return;
 	if (ingress->profile->flow_control == FLOW_CREDITS) {
 		credits_give(shard, packet->in_link, class, packet->wire_bytes);

@@ -11,6 +11,7 @@
 #include "fabric/operations.h"
 #include "fabric/round_trips.h"
 #include "fabric/telemetry.h"
+#include "fabric/trim.h"
 
 #define REGION_BASE  (1ull << 20)
 #define REGION_BYTES (1ull << 40)
@@ -334,8 +335,12 @@ static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t num
 	}
 	if (shard->told)
 		headers.holder = telemetry_arrive(shard, index);
+	const bool is_cut = trim_is_cut(packet, &headers);
 	packet_put(shard, index);
-	vb_lane_receive(endpoint->engine.lane, &path, &headers, 1, shard->now);
+	if (is_cut)
+		vb_lane_receive_trimmed(endpoint->engine.lane, &path, &headers, shard->now);
+	else
+		vb_lane_receive(endpoint->engine.lane, &path, &headers, 1, shard->now);
 	take_completions(shard, endpoint);
 }
 

@@ -25,6 +25,7 @@ struct fabric_progress {
 
 struct fabric_capture {
 	uint32_t link;
+	bool is_cut;                    /* its payload was cut off, though the headers still tell of it */
 	vb_time at;                     /* when its last bit has left */
 	struct vb_path path;            /* addresses: fabric_gid */
 	const struct vb_packet *packet; /* NULL: a frame that pauses classes, or resumes them */
@@ -136,6 +137,7 @@ struct fabric_link_counts {
 	uint64_t packets, bytes; /* that left */
 	uint64_t drops;          /* before it, for lack of room */
 	uint64_t lossless_drops; /* of these, in lossless classes */
+	uint64_t trims;          /* instead: cut to their headers */
 	uint64_t lost;           /* on it, by faults */
 	uint64_t marks;
 	uint64_t pauses, resumes; /* frames that left on it */
@@ -246,7 +248,7 @@ struct fabric_result {
 	uint64_t payload_bytes;                                                /* delivered; each byte counts once */
 	uint64_t scale_up_bytes;                                               /* of these, in scale-up domains */
 	uint64_t resent_packets, probes, timeouts, naks, cnps, marked_packets; /* probes: engines only */
-	uint64_t drops, lossless_drops, lost, pauses;
+	uint64_t drops, trims, lossless_drops, lost, pauses;
 	uint64_t hash; /* of flows and links; the same for every number of threads */
 	uint32_t endpoints, threads;
 	double setup_cpu_s;                   /* until the first event; the others count from there */

@@ -9,6 +9,7 @@
 #include "base/invariant.h"
 #include "fabric/endpoint.h"
 #include "fabric/operations.h"
+#include "fabric/trim.h"
 
 #define TIMEOUT     (4096 * VB_NS << 14) /* the engine's default */
 #define RETRIES     7
@@ -297,7 +298,10 @@ static void receive(struct shard *shard, struct endpoint *endpoint, uint32_t num
 {
 	(void)number;
 	const struct vb_packet headers = packet_headers(shard, index);
+	const bool is_cut = trim_is_cut(&shard->packets[index], &headers);
 	packet_put(shard, index);
+	if (is_cut)
+		return; /* it was lost */
 	if (headers.opcode == VB_ACKNOWLEDGE) {
 		take_answer(shard, headers.dest_qpn, said(&headers));
 		return;

@@ -10,6 +10,7 @@
 #include "fabric/series.h"
 #include "fabric/stories.h"
 #include "fabric/telemetry.h"
+#include "fabric/trim.h"
 
 #define NO_CLASS 0xFF
 
@@ -182,17 +183,32 @@ void port_queue(struct shard *shard, uint32_t number, uint32_t index)
 		port->most_bytes = port->bytes;
 }
 
+/* Whole, or what is left of it; false: there is no room for that either. */
+static bool admit(struct shard *shard, uint32_t number, uint32_t index)
+{
+	const struct port *port = shard->fabric->ports[number];
+	const struct packet *packet = &shard->packets[index];
+	if (port->dropped & 1u << port_class(port, packet))
+		return false;
+	if (buffer_admit(shard, number, packet))
+		return true;
+	if (!trim_cut(shard, port->profile, index) || !buffer_admit(shard, number, packet))
+		return false;
+	shard->fabric->counts[number].trims++;
+	return true;
+}
+
 void port_receive(struct shard *shard, uint32_t number, uint32_t index)
 {
 	struct fabric *fabric = shard->fabric;
 	struct port *port = fabric->ports[number];
 	struct packet *packet = &shard->packets[index];
-	const uint8_t class = port_class(port, packet);
 	const uint32_t in_link = packet->in_link;
-	if (port->dropped & 1u << class || !buffer_admit(shard, number, packet)) {
+	if (!admit(shard, number, index)) {
 		port_drop(shard, number, index);
 		return;
 	}
+	const uint8_t class = port_class(port, packet);
 	const struct link *from = &fabric->links[in_link];
 	packet->at = 0; /* when its end arrives */
 	if (from->is_cut_through && packet->wire_bytes > LINK_HEADER_BYTES)

@@ -162,6 +162,7 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 	for (uint32_t i = 0; i < links; i++) {
 		result->marked_packets += result->links[i].marks;
 		result->pauses += result->links[i].pauses;
+		result->trims += result->links[i].trims;
 	}
 	endpoints_say(fabric, result);
 	result->endpoints = fabric->network->endpoint_count;

@@ -17,6 +17,7 @@
 #include "fabric/round_trips.h"
 #include "fabric/taps.h"
 #include "fabric/telemetry.h"
+#include "fabric/trim.h"
 #include "net/why.h"
 #include "fabric/windows.h"
 
@@ -135,6 +136,8 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 	int rc = config->by_flows ? check_flows(config, why, why_size) : check_transport(config, why, why_size);
 	if (rc == 0)
 		rc = buffer_check(config, why, why_size);
+	if (rc == 0)
+		rc = trim_check(config, why, why_size);
 	if (rc == 0)
 		rc = flow_list_check(config->flows, network->endpoint_count, why, why_size);
 	if (rc == 0)

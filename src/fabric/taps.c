@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "net/grow.h"
 #include "fabric/port.h"
+#include "fabric/trim.h"
 
 enum { DSCP_SHIFT = 5, ECT = 2, CE = 3, FIRST_HOP_LIMIT = 64, FIRST_PORT = 0xC000 };
 
@@ -119,6 +120,7 @@ void taps_tell(struct fabric *fabric, vb_time until)
 		if (!first.packet.is_frame) {
 			capture.path = path_of(&first.packet);
 			capture.packet = &first.headers;
+			capture.is_cut = trim_is_cut(&first.packet, &first.headers);
 		} else if ((first.packet.says & 0xFF) == FRAME_PAUSE) {
 			capture.paused_classes = classes;
 		} else {

@@ -61,6 +61,8 @@ struct switch_profile {
 	char name[32];
 	uint64_t buffer_bytes; /* shared by all ports, headroom included; 0: unlimited */
 	uint64_t port_bytes;   /* instead, each output queue has its own bytes, drop-tail; 0: the shared buffer */
+	uint32_t trim_bytes; /* a packet of data without room is cut to so many on the wire, and goes on in the highest
+				class; 0: it is dropped */
 	bool is_cut_through;
 	vb_time latency; /* from a packet's arrival (its header's, if cut-through) until it is queued */
 	enum flow_control flow_control;

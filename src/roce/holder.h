@@ -38,6 +38,11 @@ void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const stru
 void vb_lane_receive(
 	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now);
 
+/* A request of RC whose payload a switch has cut off for want of room: this packet was lost. Where its PSN is expected,
+ * or beyond, the peer is told at once. [lane] */
+void vb_lane_receive_trimmed(
+	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packet, vb_time now);
+
 /* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a
  * program that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
 bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);

@@ -167,3 +167,39 @@ void vb_lane_receive(
 		receive_in_order(lane, path, &packets[--n], 1, now);
 	receive_in_order(lane, path, packets, n, now);
 }
+
+/* VB_COUNTER_COUNT: it is right. */
+static enum vb_counter fault_of_trimmed(
+	const struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)
+{
+	if (!qp)
+		return VB_DROP_BAD_QPN;
+	if (!pkey_matches(packet->pkey))
+		return VB_DROP_PKEY;
+	if (qp->type != VB_QP_RC || (packet->opcode & ~VB_OPERATION_MASK) != VB_RC ||
+		vb_packet_row(packet)->is_response)
+		return VB_DROP_TRANSPORT;
+	if (vb_state(qp) != VB_QPS_RTR && vb_state(qp) != VB_QPS_RTS && vb_state(qp) != VB_QPS_SQD)
+		return VB_DROP_QP_STATE;
+	return path_is_the_connections(qp, path) ? VB_COUNTER_COUNT : VB_DROP_ADDRESS;
+}
+
+void vb_lane_receive_trimmed(
+	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packet, vb_time now)
+{
+	struct vb_qp *qp = vb_lane_find_qp(lane, packet->dest_qpn);
+	const enum vb_counter fault = fault_of_trimmed(qp, path, packet);
+
+	lane->now = now;
+	vb_roce_lane(lane)->acks_forced = false;
+	vb_roce_lane(lane)->holder = packet->holder;
+	vb_count(lane, VB_RX_PACKETS, 1);
+	if (fault != VB_COUNTER_COUNT) {
+		vb_count(lane, fault, 1);
+		return;
+	}
+	qp->requester.heard_at = now;
+	qp->requester.was_heard = true;
+	vb_responder_receive_trimmed(qp, packet, now);
+	vb_lane_reap(lane);
+}

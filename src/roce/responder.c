@@ -196,6 +196,16 @@ void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		vb_responder_duplicate(qp, packet, now);
 }
 
+/* What is lost counts as a gap, also where it is the expected packet itself. */
+void vb_responder_receive_trimmed(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	assert(qp->type == VB_QP_RC);
+	if (vb_psn_diff(packet->psn, qp->responder.expected_psn) < 0)
+		vb_count(qp->lane, VB_DUPLICATES, 1);
+	else
+		receive_ahead(qp, now);
+}
+
 static bool is_next_middle(const struct vb_qp *qp, const struct vb_packet *packet)
 {
 	return packet->opcode == (VB_RC | VB_WRITE_MIDDLE) && packet->psn == qp->responder.expected_psn &&

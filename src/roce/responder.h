@@ -58,6 +58,7 @@ void vb_responses_reset(struct vb_qp *qp);
 /* The request at the expected PSN, whose turn it is. */
 void vb_responder_execute(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
+void vb_responder_receive_trimmed(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* Of a train whose first packet was just accepted: takes the Middles behind it that want nothing but their place, and
  * gives their number. */
 size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *packets, size_t n);

@@ -223,6 +223,12 @@ static uint32_t interface_of(const struct capture *capture, uint32_t link)
 	return at;
 }
 
+/* Of a packet that was cut, the headers. */
+static uint32_t kept_of(const struct fabric_capture *seen, uint32_t length)
+{
+	return seen->is_cut ? length - VB_ICRC_LENGTH - (seen->packet->payload_length + 3) / 4 * 4 : length;
+}
+
 void capture_packet(struct capture *capture, const struct fabric_capture *seen)
 {
 	const struct network_link *link = &capture->network->links[seen->link];
@@ -236,9 +242,9 @@ void capture_packet(struct capture *capture, const struct fabric_capture *seen)
 	put32(&block, interface_of(capture, seen->link));
 	put32(&block, (uint32_t)((uint64_t)seen->at >> 32));
 	put32(&block, (uint32_t)seen->at);
-	put32(&block, length); /* bytes that are kept */
-	put32(&block, length); /* bytes that there were */
-	put(&block, frame, length);
+	put32(&block, kept_of(seen, length)); /* bytes that are kept */
+	put32(&block, length);                /* bytes that there were */
+	put(&block, frame, kept_of(seen, length));
 	pad(&block);
 	finish(capture, &block);
 }

@@ -207,6 +207,10 @@ const struct scenario_key scenario_keys[] = {
 	  .help = "shared by all ports of a switch; 0: unlimited" },
 	{ "network.switch.port-buffer", VALUE_BYTES, FIELD(topology.profile.port_bytes), ANY_BYTES,
 	  .help = "a separate drop-tail buffer for each port instead; 0: the shared buffer" },
+	{ "network.switch.trim", VALUE_BYTES, FIELD(topology.profile.trim_bytes), BOUNDS(0, 4096), BY("drops|pfc"),
+	  .help = "a packet of data without room is cut to so many bytes on the wire (UET: at least 64) and goes on "
+	  "in the highest class, which is strict and has a queue beside the buffer, its limit or 64 KiB; its "
+	  "receiver knows at once that it was lost; 0: it is dropped" },
 	{ "network.switch.cut-through", VALUE_FLAG, FIELD(topology.profile.is_cut_through),
 	  .help = "forward a packet before all of it has arrived" },
 	{ "network.switch.latency", VALUE_TIME, FIELD(topology.profile.latency), ANY_TIME,

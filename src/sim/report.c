@@ -306,6 +306,32 @@ static void put_links(FILE *out, const struct simulation *simulation, const stru
 	}
 }
 
+uint64_t report_trims(const struct simulation *simulation, uint32_t at_switch)
+{
+	const struct network *network = &simulation->network;
+	const struct network_switch *its = &network->switches[at_switch];
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < its->port_count; i++)
+		count += simulation->result.links[network->ports[its->first_port + i]].trims;
+	return count;
+}
+
+static void put_trims(FILE *out, const struct simulation *simulation)
+{
+	uint32_t switches = 0, worst = 0;
+
+	if (!simulation->result.trims)
+		return;
+	for (uint32_t i = 0; i < simulation->network.switch_count; i++) {
+		switches += report_trims(simulation, i) > 0;
+		if (report_trims(simulation, i) > report_trims(simulation, worst))
+			worst = i;
+	}
+	fprintf(out, "trimmed %" PRIu64 " at %" PRIu32 " switch%s, most at switch %" PRIu32 ": %" PRIu64 "\n",
+		simulation->result.trims, switches, switches == 1 ? "" : "es", worst, report_trims(simulation, worst));
+}
+
 static void put_counts(FILE *out, const struct fabric_result *result)
 {
 	fprintf(out,
@@ -383,6 +409,7 @@ void report_text(FILE *out, const struct simulation *simulation, const struct su
 		put_cost_of_flows(out, &simulation->result);
 	} else {
 		put_counts(out, &simulation->result);
+		put_trims(out, simulation);
 		put_cost(out, &simulation->result);
 	}
 	fprintf(out, "result %016" PRIx64 "\n", simulation->result.hash);

@@ -27,6 +27,8 @@ const char *report_end_text(const struct simulation *simulation, enum fabric_end
 void report_notes(FILE *out, const struct simulation *simulation);
 /* Of packets beside a fast mode, if there was any. */
 void report_unseen(FILE *out, uint64_t drops, uint64_t resent, uint64_t pauses);
+/* Packets that the switch cut. */
+uint64_t report_trims(const struct simulation *simulation, uint32_t at_switch);
 /* What the run counts: "flow", "message" or "operation". */
 const char *report_unit(const struct simulation *simulation);
 double report_hops_per_cpu_s(const struct fabric_result *result);

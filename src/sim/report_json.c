@@ -230,9 +230,28 @@ static void put_counts(struct object *object, const struct fabric_result *result
 	integer(object, "cnps", result->cnps);
 	integer(object, "marked_packets", result->marked_packets);
 	integer(object, "drops", result->drops);
+	integer(object, "trimmed_packets", result->trims);
 	integer(object, "lossless_drops", result->lossless_drops);
 	integer(object, "lost", result->lost);
 	integer(object, "pauses", result->pauses);
+}
+
+/* Of the switches that cut any. */
+static void put_trims(struct object *object, const struct simulation *simulation)
+{
+	bool has_any = false;
+
+	field(object, "trimmed_by_switch");
+	fputc('[', object->out);
+	for (uint32_t i = 0; i < simulation->network.switch_count; i++) {
+		const uint64_t count = report_trims(simulation, i);
+		if (count == 0)
+			continue;
+		fprintf(object->out, "%s\n%s    {\"switch\": %" PRIu32 ", \"packets\": %" PRIu64 "}",
+			has_any ? "," : "", object->indent, i, count);
+		has_any = true;
+	}
+	fputc(']', object->out);
 }
 
 static void put_steps(struct object *object, const struct simulation *simulation)
@@ -318,6 +337,8 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	put_estimate(&object, &simulation->estimate);
 	put_cost(&object, result);
 	put_counts(&object, result);
+	if (result->trims)
+		put_trims(&object, simulation);
 	snprintf(hash, sizeof(hash), "%016" PRIx64, result->hash);
 	string(&object, "result_hash", hash);
 	put_links(&object, "cycle", simulation, result->cycle, result->cycle_count);

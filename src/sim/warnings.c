@@ -310,6 +310,19 @@ static void look_at_transport(struct looking *looking)
 		warn(looking, "transport.first-window is above largest-window: flows begin with largest-window");
 }
 
+static void look_at_trims(struct looking *looking)
+{
+	const struct scenario *scenario = looking->simulation->scenario;
+	const struct switch_profile *profile = &scenario->topology.profile;
+
+	if (profile->trim_bytes && scenario->endpoint == FABRIC_ENGINE &&
+		!profile->classes[scenario->ack_class].is_strict)
+		warn(looking,
+			"network.switch.trim: what is left of packets goes ahead in class %u, and answers to it wait "
+			"behind data in class %u: set transport.ack-class to %u",
+			profile->class_count - 1, scenario->ack_class, profile->class_count - 1);
+}
+
 static void look_at_classes(struct looking *looking)
 {
 	const struct scenario *scenario = looking->simulation->scenario;
@@ -428,6 +441,7 @@ static void look_at_packets(struct looking *looking)
 	const struct simulation *simulation = looking->simulation;
 
 	look_at_classes(looking);
+	look_at_trims(looking);
 	look_at_headroom(looking);
 	for (uint32_t i = 0; marks_matter(simulation) && i < simulation->network.switch_count; i++)
 		look_at_switch(looking, i);

@@ -530,6 +530,16 @@ run: {seed: 1}
                                b"name=\xff\xc3\xa9\xc3 \xed\xa0\x80\xe2\x82\xac"], check=True, stdout=subprocess.PIPE)
         self.assertEqual(json.loads(done.stdout.decode())["name"], "\ufffd\u00e9\ufffd \ufffd\ufffd\ufffd\u20ac")
 
+    def test_trims__are_told_by_switch(self):
+        scenario = self.scenario(TINY.replace("buffer: 0, class-count: 1", "port-buffer: 20kB, class-count: 2, trim: 64,"
+                                              "classes: {1: {strict: yes}}"))
+        result = self.json(scenario, "--set", "transport.timeout=1ms", "--set", "transport.ack-class=1")
+        self.assertGreater(result["trimmed_packets"], 0)
+        self.assertEqual(result["trimmed_by_switch"], [{"switch": 0, "packets": result["trimmed_packets"]}])
+        self.assertIn(f"trimmed {result['trimmed_packets']} at 1 switch, most at switch 0: {result['trimmed_packets']}\n",
+                      self.sim(scenario, "--set", "transport.timeout=1ms", "--set", "transport.ack-class=1").stdout)
+        self.assertIn("must be strict", self.sim(scenario, "--set", "network.switch.classes.1.strict=no", status=2).stderr)
+
     def test_lossless_drops__end_with_3_and_are_loud(self):
         done = self.sim(self.root / "examples/incast.yaml", "--set", "network.switch.headroom=1", status=3)
         self.assertIn("DROPS IN A LOSSLESS CLASS: ", done.stdout)

@@ -1,4 +1,5 @@
-/* Middles that come as a run: whatever is particular about one of them, it is treated as if it had come by itself. */
+/* Middles that come as a run: whatever is particular about one of them, it is treated as if it had come by itself. And
+ * packets whose payload was cut off. */
 #include "rig.h"
 
 enum { PACKETS = 8, LENGTH = PACKETS * RIG_MTU };
@@ -149,6 +150,90 @@ static void run__key_closed_between_trains_is_refused(void **state)
 	close_scene(s);
 }
 
+static void receive_trimmed(struct scene *s, unsigned number)
+{
+	vb_lane_receive_trimmed(s->rig->lane, &s->path, &s->train[number], s->rig->now);
+	vb_lane_check(s->rig->lane);
+}
+
+static void assert_asks_for(struct scene *s, unsigned number)
+{
+	const struct vb_packet *nak = answer(s);
+	assert_int_equal(nak->psn, RIG_RQ_PSN + number);
+	assert_int_equal(nak->syndrome, VB_NAK_PSN_SEQUENCE);
+}
+
+static void trimmed__packet_is_asked_for_at_once(void **state)
+{
+	struct scene *s = open_scene();
+	receive(s, 0, 3);
+	receive_trimmed(s, 3);
+	assert_landed(s, 3); /* its payload is not there */
+	assert_asks_for(s, 3);
+	receive(s, 3, PACKETS);
+	assert_landed(s, PACKETS);
+	assert_int_equal(answer(s)->psn, RIG_RQ_PSN + PACKETS - 1);
+	close_scene(s);
+}
+
+static void trimmed__packet_ahead_of_others_asks_for_the_expected_one(void **state)
+{
+	struct scene *s = open_scene();
+	receive(s, 0, 3);
+	receive_trimmed(s, 5);
+	assert_asks_for(s, 3);
+	receive_trimmed(s, 6); /* which the same answer tells */
+	assert_int_equal(rig_transmit(s->rig), 0);
+	assert_int_equal(rig_counter(s->rig, VB_NAK_SENT), 1);
+	close_scene(s);
+}
+
+static void trimmed__duplicate_says_nothing(void **state)
+{
+	struct scene *s = open_scene();
+	receive(s, 0, 3);
+	receive_trimmed(s, 2);
+	assert_int_equal(rig_transmit(s->rig), 0);
+	assert_int_equal(rig_counter(s->rig, VB_DUPLICATES), 1);
+	assert_landed(s, 3);
+	close_scene(s);
+}
+
+static void trimmed__packet_of_a_stranger_is_refused(void **state)
+{
+	struct scene *s = open_scene();
+	s->path.src = vb_gid_from_ipv4(10, 0, 0, 99);
+	receive_trimmed(s, 0);
+	assert_int_equal(rig_counter(s->rig, VB_DROP_ADDRESS), 1);
+	s->path.src = s->qp->attr.av.dgid;
+	s->train[0].pkey = 1;
+	receive_trimmed(s, 0);
+	assert_int_equal(rig_counter(s->rig, VB_DROP_PKEY), 1);
+	s->train[0].pkey = VB_PKEY_DEFAULT;
+	s->train[0].opcode = VB_ACKNOWLEDGE;
+	receive_trimmed(s, 0);
+	s->train[0].opcode = VB_UC | VB_WRITE_FIRST;
+	receive_trimmed(s, 0);
+	assert_int_equal(rig_counter(s->rig, VB_DROP_TRANSPORT), 2);
+	s->train[0].dest_qpn = VB_QPN_MULTICAST;
+	receive_trimmed(s, 0);
+	s->train[0].dest_qpn = vb_qp_number(s->qp) + 1;
+	receive_trimmed(s, 0);
+	assert_int_equal(rig_counter(s->rig, VB_DROP_BAD_QPN), 2);
+	assert_int_equal(rig_transmit(s->rig), 0);
+	close_scene(s);
+}
+
+static void trimmed__packet_of_a_qp_that_failed_is_dropped(void **state)
+{
+	struct scene *s = open_scene();
+	rig_modify(s->rig, s->qp, VB_QPS_ERR, 0);
+	receive_trimmed(s, 0);
+	assert_int_equal(rig_counter(s->rig, VB_DROP_QP_STATE), 1);
+	assert_int_equal(rig_transmit(s->rig), 0);
+	close_scene(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +244,11 @@ int main(void)
 		cmocka_unit_test(run__packet_that_asks_is_answered),
 		cmocka_unit_test(run__message_longer_than_it_said_is_refused),
 		cmocka_unit_test(run__key_closed_between_trains_is_refused),
+		cmocka_unit_test(trimmed__packet_is_asked_for_at_once),
+		cmocka_unit_test(trimmed__packet_ahead_of_others_asks_for_the_expected_one),
+		cmocka_unit_test(trimmed__duplicate_says_nothing),
+		cmocka_unit_test(trimmed__packet_of_a_stranger_is_refused),
+		cmocka_unit_test(trimmed__packet_of_a_qp_that_failed_is_dropped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

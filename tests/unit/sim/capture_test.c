@@ -73,6 +73,22 @@ static void capture__packets_are_whole_and_their_payload_zeros(void **state)
 	network_free(&network);
 }
 
+static void capture__of_a_packet_that_was_cut_has_the_headers(void **state)
+{
+	struct network network;
+	struct pcap_pkthdr *header;
+	const u_char *bytes;
+	make_two_switches(&network);
+	struct vb_packet packet = { .opcode = VB_RC | VB_WRITE_MIDDLE, .payload_length = 4096 };
+	const struct fabric_capture seen = { .link = 6, .path = path, .packet = &packet, .is_cut = true };
+	pcap_t *pcap = capture_of(&seen, 1, &network);
+	assert_int_equal(pcap_next_ex(pcap, &header, &bytes), 1);
+	assert_int_equal(header->caplen, 14 + 20 + 8 + 12);
+	assert_int_equal(header->len, 14 + 20 + 8 + 12 + 4096 + 4);
+	pcap_close(pcap);
+	network_free(&network);
+}
+
 static void capture__an_acknowledgement_is_whole(void **state)
 {
 	struct network network;
@@ -119,6 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capture__packets_are_whole_and_their_payload_zeros),
+		cmocka_unit_test(capture__of_a_packet_that_was_cut_has_the_headers),
 		cmocka_unit_test(capture__an_acknowledgement_is_whole),
 		cmocka_unit_test(capture__pauses_are_pfc_frames),
 	};

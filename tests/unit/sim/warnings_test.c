@@ -107,6 +107,9 @@ static void warnings__say_what_comes_of_it(void **state)
 			"transport.cc swift assumes a round trip of 4 us (base-target)" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "marks: acks, cc: 'dctcp, rtt=1us'",
 			"Set rtt=path" },
+		{ "flow-control: drops, trim: 64", "",
+			"network.switch.trim: what is left of packets goes ahead in class 7, and answers to it wait "
+			"behind data in class 0: set transport.ack-class to 7" },
 		{ "telemetry: ns3", "",
 			"network.switch.telemetry: only for transport.cc hpcc, and that is none: no effect" },
 		{ "flow-control: drops, pause-time: 10us", "",
@@ -249,18 +252,15 @@ static void telemetry__is_not_there_without_switches(void **state)
 static void warnings__are_not_of_what_holds(void **state)
 {
 	static const char *const right[][2] = {
-		{ "", "" },
-		{ "classes: {0: {mark-min: 20kB, mark-max: 200kB}}", "cc: window" },
-		{ "headroom: 30kB", "" },
-		{ "flow-control: drops", "" }, /* a profile's lossless classes */
+		{ "", "" }, { "classes: {0: {mark-min: 20kB, mark-max: 200kB}}", "cc: window" },
+		{ "headroom: 30kB", "" }, { "flow-control: drops", "" }, /* a profile's lossless classes */
 		{ "classes: {0: {mark-max: 0}}", "cc: none" },
 		{ "classes: {0: {limit: 40kB}}", "cc: none" }, /* a profile's marks, which no control uses */
 		{ "classes: {all: {mark-min: 20kB, mark-max: 200kB}, 3: {mark-min: 5MB, mark-max: 8MB}}",
 			"cc: window" }, /* nobody sends in it */
 		{ "classes: {0: {mark-min: 10kB, mark-max: 20kB}}", "endpoint: tcp, tcp: dctcp" },
 		{ "classes: {0: {mark-min: 20kB, mark-max: 20kB}}", "cc: dctcp, marks: acks" },
-		{ "", "first-window: 1MB, largest-window: 2MB" },
-		{ "", "cc: 'hpcc, rtt=path'" },
+		{ "", "first-window: 1MB, largest-window: 2MB" }, { "", "cc: 'hpcc, rtt=path'" },
 		{ "telemetry: ns3", "cc: 'hpcc, rtt=path'" },
 		{ "", "cc: 'hpcc, rtt=4.15us'" }, /* but for the acknowledgement */
 		{ "", "cc: 'swift, base-target=path'" },
@@ -269,6 +269,9 @@ static void warnings__are_not_of_what_holds(void **state)
 		{ "", "endpoint: tcp, rto-min: 5ms, ack-delay: 1ms, first-window: 20kB" },
 		{ "flow-control: drops, reserved: 4kB, classes: {0: {alpha: 1}}", "" },
 		{ "class-count: 2, classes: {1: {weight: 1}, all: {alpha: 1}}", "" },
+		{ "flow-control: drops, trim: 64", "ack-class: 7" },
+		{ "flow-control: drops, trim: 64, classes: {1: {strict: yes}}", "ack-class: 1" },
+		{ "flow-control: drops, trim: 64", "endpoint: ideal" }, /* it says nothing of such */
 	};
 	for (size_t i = 0; i < COUNT_OF(right); i++) {
 		const struct warnings *warnings = warnings_of(right[i][0], right[i][1]);
