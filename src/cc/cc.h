@@ -17,7 +17,7 @@ struct vb_cc;
 enum vb_cc_event {
 	VB_CC_ACKED, /* something was acknowledged */
 	VB_CC_CNP,   /* a peer, or a switch that can, reports congestion */
-	VB_CC_LOST,  /* packets were lost: once a round of recovery */
+	VB_CC_LOST,  /* packets were lost: once a round of recovery, or each time, VB_CC_BY_EACH_LOSS */
 };
 
 /* What happened; 0 where it is not known. */
@@ -25,6 +25,7 @@ struct vb_cc_signal {
 	enum vb_cc_event event;
 	bool is_marked; /* ACKED: the acknowledgement says that an acknowledged packet carried Congestion Experienced */
 	uint32_t acked; /* ACKED: bytes of messages, newly */
+	uint32_t lost;  /* LOST: packets, newly; 0: not known */
 	uint32_t flight; /* bytes in flight before that, as windows count them */
 	vb_time rtt;     /* ACKED: of a packet that was sent once */
 	/* ACKED: the holder's own word (struct vb_packet) of the newest acknowledged packet, as its ack returns it, or
@@ -55,7 +56,8 @@ enum {
 	VB_CC_BY_MARKS = 2, /* and CNPs */
 	VB_CC_BY_DELAY = 4,
 	VB_CC_BY_TELEMETRY = 8,
-	VB_CC_BY_SHARES = 16, /* the number of marked packets, which acknowledgements can carry and CNPs cannot */
+	VB_CC_BY_SHARES = 16,    /* the number of marked packets, which acknowledgements can carry and CNPs cannot */
+	VB_CC_BY_EACH_LOSS = 32, /* the number of lost packets, which selective repeat tells */
 };
 
 struct vb_cc_algorithm {

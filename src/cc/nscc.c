@@ -247,11 +247,12 @@ static void take_ack(struct vb_cc *cc, struct state *state, const struct vb_cc_s
 
 static void take_loss(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
 {
-	state->ignored += cc->min_window;
+	uint32_t lost = (signal->lost ? signal->lost : 1) * cc->min_window;
+	state->ignored += lost;
 	state->has_lost = true;
 	average(cc, state, (vb_time)vb_cc_parameter(cc, RTT)); /* a queue was full */
 	if (!adapt(cc, state, true, signal->flight, signal->now))
-		set_window(cc, state, cc->window_bytes > cc->min_window ? cc->window_bytes - cc->min_window : 0);
+		set_window(cc, state, cc->window_bytes > lost ? cc->window_bytes - lost : 0);
 }
 
 static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
@@ -315,7 +316,7 @@ static uint64_t supposes(const uint64_t *values)
 const struct vb_cc_algorithm vb_cc_nscc = {
 	.name = "nscc",
 	.help = "a window by marks and the delay in queues (Ultra Ethernet 1.0); without marks only losses shrink it",
-	.goes_by = VB_CC_BY_DELAY | VB_CC_BY_MARKS | VB_CC_BY_LOSSES,
+	.goes_by = VB_CC_BY_DELAY | VB_CC_BY_MARKS | VB_CC_BY_LOSSES | VB_CC_BY_EACH_LOSS,
 	.state_bytes = sizeof(struct state),
 	.init = init,
 	.on_signal = on_signal,

@@ -51,7 +51,8 @@ bool vb_early_is_told(const struct vb_qp *qp)
 {
 	const struct vb_selective *s = selective_of(qp);
 	uint8_t type = vb_roce(qp)->responses.ack.syndrome & VB_AETH_TYPE_MASK;
-	return s && type == VB_AETH_ACK && (s->duplicate != s->told_duplicate || is_anything_untold(s));
+	return s && type == VB_AETH_ACK &&
+	       (s->trimmed_count > 0 || s->duplicate != s->told_duplicate || is_anything_untold(s));
 }
 
 void vb_early_note_duplicate(struct vb_qp *qp, uint32_t psn)
@@ -80,6 +81,17 @@ static uint32_t next_untold(const struct vb_selective *s, uint32_t expected)
 	return expected;
 }
 
+static void name_a_packet(struct vb_selective *s, struct vb_packet *bitmap)
+{
+	if (s->trimmed_count == 0) {
+		bitmap->named = s->told_duplicate = s->duplicate;
+		return;
+	}
+	bitmap->told = VB_TOLD_TRIMMED;
+	bitmap->named = s->trimmed[(s->trimmed_next + VB_TRIMMED - s->trimmed_count) % VB_TRIMMED];
+	s->trimmed_count--;
+}
+
 void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t expected_psn, uint32_t msn)
 {
 	struct vb_selective *s = selective_of(qp);
@@ -91,7 +103,7 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	out->packet.syndrome = vb_responder_ack_syndrome(qp);
 	out->packet.msn = msn;
 	out->packet.expected_psn = expected_psn;
-	out->packet.duplicate = s->told_duplicate = s->duplicate;
+	name_a_packet(s, &out->packet);
 	out->packet.holder = vb_roce(qp)->responses.ack.holder;
 	vb_hold_bitmap(&s->requests, qp->responder.expected_psn, psn, out->packet.bits);
 	vb_psn_clear(s->untold, BITMAPS - 1, psn / VB_BITMAP_PSNS);
@@ -141,6 +153,16 @@ bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time 
 	vb_count(qp->lane, VB_OUT_OF_ORDER, 1);
 	say(qp, now);
 	return true;
+}
+
+void vb_early_note_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	s->trimmed[s->trimmed_next] = psn;
+	s->trimmed_next = (s->trimmed_next + 1) % VB_TRIMMED;
+	if (s->trimmed_count < VB_TRIMMED)
+		s->trimmed_count++;
+	say(qp, now);
 }
 
 static void pass(struct vb_qp *qp, uint32_t from)

@@ -25,7 +25,7 @@ struct vb_recovery {
 
 /* Packets do get lost on the way to the peer. */
 void vb_recovery_note_loss(struct vb_qp *qp);
-void vb_recovery_tell_loss(struct vb_qp *qp, vb_time now); /* to congestion control */
+void vb_recovery_tell_loss(struct vb_qp *qp, uint32_t packets, vb_time now); /* to congestion control */
 void vb_recovery_measure(struct vb_qp *qp, vb_time rtt);
 void vb_recovery_check(const struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);

@@ -138,10 +138,9 @@ static void forget_message(struct vb_qp *qp)
 	assert(qp->target.open == VB_NO_MESSAGE);
 }
 
-static void receive_ahead(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+/* Go-back-N: a NAK, once, for the PSN that is missing. */
+static void go_back(struct vb_qp *qp, vb_time now)
 {
-	if (vb_roce(qp)->selective && vb_early_receive(qp, packet, now))
-		return;
 	vb_count(qp->lane, VB_OUT_OF_ORDER, 1);
 	if (qp->responder.nak_sent) {
 		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
@@ -152,6 +151,12 @@ static void receive_ahead(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 	vb_responder_ack(qp, VB_NAK_PSN_SEQUENCE, qp->responder.expected_psn, true, now);
 	if (qp->transport->restarts_messages)
 		forget_message(qp);
+}
+
+static void receive_ahead(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
+{
+	if (!vb_roce(qp)->selective || !vb_early_receive(qp, packet, now))
+		go_back(qp, now);
 }
 
 /* A refusal refuses every request up to it, unless that one waits for a response of its own: of such, a
@@ -202,8 +207,10 @@ void vb_responder_receive_trimmed(struct vb_qp *qp, const struct vb_packet *pack
 	assert(qp->type == VB_QP_RC);
 	if (vb_psn_diff(packet->psn, qp->responder.expected_psn) < 0)
 		vb_count(qp->lane, VB_DUPLICATES, 1);
+	else if (vb_roce(qp)->selective)
+		vb_early_note_trimmed(qp, packet->psn, now);
 	else
-		receive_ahead(qp, now);
+		go_back(qp, now);
 }
 
 static bool is_next_middle(const struct vb_qp *qp, const struct vb_packet *packet)

@@ -370,15 +370,17 @@ static enum fate fate_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, 
 	return FATE_OPEN;
 }
 
-/* One of a round trip, for all that is lost of it. */
-static void tell_loss(struct vb_qp *qp, uint32_t newest_lost, vb_time now)
+/* One of a round trip, for all that is lost of it; each, to an algorithm that counts. */
+static void tell_loss(struct vb_qp *qp, uint32_t newest_lost, uint32_t packets, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
+	const struct vb_cc_algorithm *algorithm = vb_roce(qp)->congestion.cc.algorithm;
+	bool counts = algorithm && (algorithm->goes_by & VB_CC_BY_EACH_LOSS);
 	vb_recovery_note_loss(qp);
-	if (vb_psn_diff(newest_lost, s->cut_psn) < 0)
+	if (!counts && vb_psn_diff(newest_lost, s->cut_psn) < 0)
 		return;
 	s->cut_psn = qp->requester.next_psn;
-	vb_recovery_tell_loss(qp, now);
+	vb_recovery_tell_loss(qp, packets, now);
 }
 
 void vb_selective_judge(struct vb_qp *qp, vb_time now)
@@ -403,7 +405,7 @@ void vb_selective_judge(struct vb_qp *qp, vb_time now)
 		}
 	}
 	if (s->sent.lost_count > lost_before)
-		tell_loss(qp, newest_lost, now);
+		tell_loss(qp, newest_lost, s->sent.lost_count - lost_before, now);
 	if (s->sent.lost_count > 0)
 		vb_schedule(qp);
 	vb_retry_arm(qp, vb_recovery_deadline(qp));
@@ -503,14 +505,42 @@ static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time no
 	return true;
 }
 
+/* Trimmed: lost, and nothing else needs to have come after it. Unless that one is older than what was sent again. */
+static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!is_under_way(qp, psn) || !keep(qp, now, now) || vb_sent_is_settled(&s->sent, psn))
+		return;
+	bool is_again = vb_psn_bit(s->sent.again, s->sent.mask, psn);
+	if (is_again && vb_time_since(vb_sent_at(&s->sent, psn), now) < vb_roce(qp)->recovery.srtt / 2)
+		return;
+	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	uint32_t index = psn_index(wqe, psn), end = vb_psn_add(wqe->first_psn, response_end(wqe, index));
+	uint32_t before = s->sent.lost_count;
+	for (; psn != end && is_under_way(qp, psn); psn = vb_psn_add(psn, 1))
+		if (!vb_sent_is_settled(&s->sent, psn))
+			lose(qp, wqe, psn);
+	tell_loss(qp, vb_psn_add(end, VB_PSN_MASK), s->sent.lost_count - before, now);
+}
+
+static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (bitmap->told == VB_TOLD_TRIMMED) {
+		lose_trimmed(qp, bitmap->named & VB_PSN_MASK, now);
+		return;
+	}
+	if (bitmap->named != s->peer_duplicate)
+		vb_selective_note_duplicate(qp, bitmap->named & VB_PSN_MASK);
+	s->peer_duplicate = bitmap->named;
+}
+
 void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	uint32_t acked = 0;
 	bool is_news = false;
-	if (packet->duplicate != s->peer_duplicate)
-		vb_selective_note_duplicate(qp, packet->duplicate & VB_PSN_MASK);
-	s->peer_duplicate = packet->duplicate;
+	heed_named(qp, packet, now);
 	for (uint32_t i = 0; i < VB_BITMAP_PSNS; i++) {
 		uint32_t psn = vb_psn_add(packet->psn, i);
 		if (!(packet->bits[i / 64] >> i % 64 & 1) || !is_under_way(qp, psn))

@@ -28,7 +28,8 @@ struct vb_repeat {
 	uint32_t psn, end_psn;
 };
 
-#define VB_RESENT 32
+#define VB_RESENT  32
+#define VB_TRIMMED 32
 
 /* A packet that was sent again as lost: whether it had only been late comes out when the second one has arrived. */
 struct vb_resent {
@@ -45,8 +46,10 @@ struct vb_selective {
 	/* The responder's. */
 	struct vb_hold requests;
 	uint64_t untold[VB_HOLD_PSNS / VB_BITMAP_PSNS / 64]; /* of each bitmap: something in it is to be told */
-	uint32_t duplicate;      /* as in a bitmap: what came twice, and how often something did */
-	uint32_t told_duplicate; /* in the newest bitmap */
+	uint32_t duplicate;           /* as in a bitmap: what came twice, and how often something did */
+	uint32_t told_duplicate;      /* in the newest bitmap */
+	uint32_t trimmed[VB_TRIMMED]; /* packets that are to be named: the newest, if there are more */
+	uint8_t trimmed_next, trimmed_count;
 	struct vb_repeat repeats[VB_REPEATS];
 	uint8_t repeat_first, repeat_count;
 
@@ -134,6 +137,7 @@ bool vb_early_has_any(const struct vb_qp *qp);
 bool vb_early_is_told(const struct vb_qp *qp);
 void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t expected_psn, uint32_t msn);
 /* A request that was executed long ago came again: the peer may not have heard what is held. */
+void vb_early_note_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now);
 void vb_early_note_duplicate(struct vb_qp *qp, uint32_t psn);
 /* expected_psn was `from` before the newest request was executed: those behind it that are held are. */
 void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now);

@@ -84,8 +84,9 @@ static inline void read_header(struct vb_packet *packet, enum vb_header header, 
 		packet->hello = b[4];
 		break;
 	case VB_BITMAPETH:
+		packet->told = b[0];
 		packet->expected_psn = vb_load_be24(b + 1);
-		packet->duplicate = vb_load_be32(b + 4);
+		packet->named = vb_load_be32(b + 4);
 		packet->bits[0] = vb_load_be64(b + 8);
 		packet->bits[1] = vb_load_be64(b + 16);
 		break;
@@ -141,9 +142,9 @@ static inline void write_header(const struct vb_packet *packet, enum vb_header h
 		b[4] = packet->hello;
 		break;
 	case VB_BITMAPETH:
-		b[0] = 0;
+		b[0] = packet->told;
 		vb_store_be24(b + 1, packet->expected_psn);
-		vb_store_be32(b + 4, packet->duplicate);
+		vb_store_be32(b + 4, packet->named);
 		vb_store_be64(b + 8, packet->bits[0]);
 		vb_store_be64(b + 16, packet->bits[1]);
 		break;

@@ -64,7 +64,7 @@ enum vb_header {
 	VB_FETH,
 	VB_CNP_RESERVED, /* sixteen zero bytes */
 	VB_HELLOETH,     /* ours: what the sender holds at most (4 bytes), flags (1), three zero bytes */
-	VB_BITMAPETH,    /* ours: the expected PSN, and that of what came twice last (each a byte and 3), 128 bits */
+	VB_BITMAPETH,    /* ours: the expected PSN, and that of a packet it names (each a byte and 3), 128 bits */
 	VB_HEADER_COUNT,
 };
 

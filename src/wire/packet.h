@@ -51,6 +51,12 @@ enum {
 
 #define VB_BITMAP_PSNS 128 /* of one bitmap */
 
+/* The packet that a bitmap names beside its bits. */
+enum vb_told {
+	VB_TOLD_DUPLICATE = 0, /* came twice */
+	VB_TOLD_TRIMMED = 1,   /* came without its payload, which a switch had cut off */
+};
+
 /* One cache line. Extension headers that no opcode has together share their place: only the fields of the headers in
  * the opcode's row are valid. */
 struct vb_packet {
@@ -80,13 +86,14 @@ struct vb_packet {
 				uint64_t atomic_result; /* AtomicAckETH */
 				struct {
 					uint32_t expected_psn; /* BITMAPETH: 24 bits; what is before it was executed */
-					/* BITMAPETH: 24 bits, of what came twice last; above them how often something
-					 * did, modulo 256 */
-					uint32_t duplicate;
+					/* BITMAPETH: 24 bits, of the packet that is named; above them how often one
+					 * came twice, modulo 256 */
+					uint32_t named;
 				};
 			};
 			uint32_t msn;     /* AETH, 24 bits */
 			uint8_t syndrome; /* AETH */
+			uint8_t told;     /* BITMAPETH: enum vb_told */
 		};
 		struct {
 			uint32_t qkey;    /* DETH */
