@@ -30,12 +30,13 @@ static uint64_t *held_bytes_of(const struct vb_qp *qp)
 int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (!s)
+	if (!s) {
 		s = vb_roce(qp)->selective = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
+		if (!s)
+			return -ENOMEM;
+		s->executed_psn = s->cut_psn = qp->requester.una_psn;
+	}
 	s->peer_hold = peer_hold;
-	s->executed_psn = s->cut_psn = qp->requester.una_psn;
 	return 0;
 }
 
