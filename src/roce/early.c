@@ -91,6 +91,7 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	out->packet.expected_psn = expected_psn;
 	out->packet.duplicate = s->told_duplicate = s->duplicate;
 	out->packet.holder = vb_roce(qp)->responses.ack.holder;
+	out->packet.becn = vb_responder_tells_marks(qp);
 	vb_hold_bitmap(&s->requests, qp->responder.expected_psn, psn, out->packet.bits);
 	vb_psn_clear(s->untold, BITMAPS - 1, psn / VB_BITMAP_PSNS);
 	vb_count(qp->lane, VB_BITMAP_SENT, 1);

@@ -100,8 +100,14 @@ static void say_the_rest(struct vb_qp *qp, bool waits)
 		return;
 	}
 	ack->is_urgent = true;
+	ack->is_marked = false;
 	if (!waits)
 		vb_schedule_reply(qp);
+}
+
+bool vb_responder_tells_marks(const struct vb_qp *qp)
+{
+	return vb_roce(qp)->responses.ack.is_marked && vb_roce_lane_of(qp)->config.acks.tells_marks;
 }
 
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
@@ -134,7 +140,7 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	out->packet.syndrome = ack->syndrome;
 	out->packet.msn = msn;
 	out->packet.holder = ack->holder;
-	out->packet.becn = ack->is_marked && vb_roce_lane_of(qp)->config.acks.tells_marks;
+	out->packet.becn = vb_responder_tells_marks(qp);
 	*ack = (struct vb_ack){ 0 };
 	vb_count(qp->lane, VB_ACK_SENT, 1);
 	assert(!ack->is_wanted);
