@@ -465,8 +465,9 @@ static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource,
 bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
-	if (vb_responder_has_repeats(qp) && emit_repeat(qp, batch))
-		return true;
+	while (vb_responder_has_repeats(qp))
+		if (emit_repeat(qp, batch))
+			return true;
 	if (rs->active_resources == 0)
 		return false;
 	struct vb_resource *resource = oldest_active(rs);
