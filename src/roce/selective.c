@@ -485,7 +485,8 @@ static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time no
 {
 	struct vb_selective *s = selective_of(qp);
 	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
-	if (vb_psn_bit(s->sent.taken, s->sent.mask, psn))
+	bool is_answered = needs_response(wqe) && vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) > 0;
+	if (is_answered || vb_psn_bit(s->sent.taken, s->sent.mask, psn))
 		return false;
 	see(&s->requests_seen, &s->sent, psn, now);
 	if (needs_response(wqe)) {

@@ -27,6 +27,9 @@ struct vb_repeat {
 	uint32_t psn, end_psn;
 };
 
+/* Of twice what may be held: those in reach, from that of the newest executed PSN on, have a bit each. */
+#define VB_BITMAPS (2 * VB_HOLD_PSNS / VB_BITMAP_PSNS)
+
 #define VB_RESENT 32
 
 /* A packet that was sent again as lost: whether it had only been late comes out when the second one has arrived. */
@@ -41,9 +44,9 @@ struct vb_resent {
 struct vb_selective {
 	/* The responder's. */
 	struct vb_hold requests;
-	uint64_t untold[VB_HOLD_PSNS / VB_BITMAP_PSNS / 64]; /* of each bitmap: something in it is to be told */
-	uint32_t duplicate;      /* as in a bitmap: what came twice, and how often something did */
-	uint32_t told_duplicate; /* in the newest bitmap */
+	uint64_t untold[VB_BITMAPS / 64]; /* of each bitmap: something in it is to be told */
+	uint32_t duplicate;               /* as in a bitmap: what came twice, and how often something did */
+	uint32_t told_duplicate;          /* in the newest bitmap */
 	struct vb_repeat repeats[VB_REPEATS];
 	uint8_t repeat_first, repeat_count;
 

@@ -191,6 +191,48 @@ static void bitmap__tells_marks(void **state)
 	close_rig(rig, qp);
 }
 
+/* However far it is ahead. */
+static void bitmap__tells_of_the_furthest(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	uint32_t furthest = RIG_RQ_PSN + VB_HOLD_PSNS - 1;
+	receive_write(rig, qp, VB_HOLD_PSNS - 1);
+	const struct vb_packet *packet = only_one(rig);
+	assert_int_equal(packet->opcode, VB_BITMAP);
+	assert_in_range(furthest, packet->psn, packet->psn + VB_BITMAP_PSNS - 1);
+	assert_true(packet->bits[(furthest - packet->psn) / 64] >> (furthest - packet->psn) % 64 & 1);
+	close_rig(rig, qp);
+}
+
+/* What was executed behind a READ that is still being answered is not missing, though it cannot be acknowledged yet. */
+static void bitmap__tells_of_what_was_executed_behind_a_read(void **state)
+{
+	enum { READ = 40 };
+	struct rig *rig = open_rig((struct vb_lane_config){ .turn_bytes = 1 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_read(rig, qp, 0, 0, READ * 512);
+	receive_write(rig, qp, READ / 2);
+	receive_write(rig, qp, READ / 2 + 2);
+	const struct vb_packet *packet = NULL;
+	assert_true(vb_lane_transmit(rig->lane, &rig->batch, 3, rig->now) > 1);
+	for (unsigned i = 0; i < rig->batch.count; i++)
+		if (left(rig, i)->opcode == VB_BITMAP)
+			packet = left(rig, i);
+	assert_non_null(packet);
+	uint32_t written = RIG_RQ_PSN + READ / 2;
+	assert_in_range(packet->expected_psn, RIG_RQ_PSN, written - 1);
+	assert_in_range(written, packet->psn, packet->psn + 125);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t bit = written + i - packet->psn;
+		assert_int_equal(packet->bits[bit / 64] >> bit % 64 & 1, i != 1);
+	}
+	vb_lane_transmit_done(rig->lane, rig->batch.completions, rig->batch.count, rig->now);
+	while (rig_transmit(rig))
+		;
+	close_rig(rig, qp);
+}
+
 /* Two READs' responses are missed; of the first one nobody knows any more. The second one's leaves all the same, and so
  * does the ack behind it. */
 static void repeats__go_on_behind_one_that_is_gone(void **state)
@@ -260,6 +302,8 @@ int main(void)
 		cmocka_unit_test(responder__that_is_full_goes_on_without),
 		cmocka_unit_test(responder__gives_all_back_when_its_qp_goes),
 		cmocka_unit_test(bitmap__tells_marks),
+		cmocka_unit_test(bitmap__tells_of_the_furthest),
+		cmocka_unit_test(bitmap__tells_of_what_was_executed_behind_a_read),
 		cmocka_unit_test(repeats__go_on_behind_one_that_is_gone),
 		cmocka_unit_test(repeats__that_are_gone_keep_no_other_waiting),
 	};
