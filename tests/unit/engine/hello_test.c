@@ -1,15 +1,21 @@
 /* How two QPs agree on selective repeat, and what is said while but one of them knows. */
 #include "selective.h"
 
-static struct rig *open_agreeing_rig(bool takes_hellos)
+static struct rig *open_agreeing_rig_with(bool takes_hellos, bool replies_first)
 {
-	struct rig *rig =
-		rig_open_lane(64, &(struct vb_lane_config){ .seed = 1, .slot = 1, .recovery = VB_RECOVERY_AGREED });
+	struct rig *rig = rig_open_lane(
+		64, &(struct vb_lane_config){
+			    .seed = 1, .slot = 1, .recovery = VB_RECOVERY_AGREED, .replies_first = replies_first });
 	struct vb_gid gid = vb_gid_from_ipv4(10, 0, 0, 2);
 	rig->now = VB_S;
 	vb_lane_set_peer(rig->lane, &gid,
 		&(struct vb_peer_facts){ .is_verbena = true, .takes_hellos = takes_hellos, .receive_buffer = 1 << 20 });
 	return rig;
+}
+
+static struct rig *open_agreeing_rig(bool takes_hellos)
+{
+	return open_agreeing_rig_with(takes_hellos, false);
 }
 
 static void receive_hello(struct rig *rig, struct vb_qp *qp, uint8_t flags)
@@ -97,6 +103,32 @@ static void hello__once_more_forgets_nothing(void **state)
 	close_rig(rig, qp);
 }
 
+/* Where replies leave first, an answer is one, and waits for room as they do. */
+static void hello__is_answered_first(void **state)
+{
+	struct rig *rig = open_agreeing_rig_with(true, true);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	uint8_t payload[BYTES] = { 0 };
+	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid, .traffic_class = 3 };
+	struct vb_packet send = { .opcode = VB_SEND_ONLY,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = vb_qp_number(qp),
+		.psn = RIG_RQ_PSN,
+		.payload = payload,
+		.payload_length = BYTES };
+	receive_hello(rig, qp, 0);
+	assert_int_equal(only_one(rig)->opcode, VB_HELLO);
+	post_receive(rig, qp, 0);
+	vb_lane_receive(rig->lane, &path, &send, 1, rig->now);
+	receive_hello(rig, qp, 0);
+	assert_int_equal(vb_lane_transmit(rig->lane, &rig->batch, 1, rig->now), 1);
+	assert_int_equal(left(rig, 0)->opcode, VB_CNP);
+	vb_lane_transmit_done(rig->lane, rig->batch.completions, 1, rig->now);
+	vb_lane_check(rig->lane);
+	assert_int_equal(only_one(rig)->opcode, VB_HELLO);
+	close_rig(rig, qp);
+}
+
 static void hello__that_is_lost_is_said_again_but_not_for_ever(void **state)
 {
 	struct rig *rig = open_agreeing_rig(true);
@@ -167,6 +199,7 @@ int main(void)
 		cmocka_unit_test(hello__is_said_before_the_first_data_and_answered),
 		cmocka_unit_test(hello__of_the_peer_is_answered_by_who_did_not_ask),
 		cmocka_unit_test(hello__once_more_forgets_nothing),
+		cmocka_unit_test(hello__is_answered_first),
 		cmocka_unit_test(hello__that_is_lost_is_said_again_but_not_for_ever),
 		cmocka_unit_test(hello__strangers_never_get_one),
 		cmocka_unit_test(hello__means_nothing_to_a_qp_that_goes_back),
