@@ -310,7 +310,7 @@ static void receive_bitmap(struct vb_qp *qp, const struct vb_packet *packet, vb_
 	if (vb_roce(qp)->selective) {
 		vb_selective_receive_bitmap(qp, packet, now);
 		take_turns(qp, now);
-	} else { /* the hello's answer has been lost */
+	} else if (rq->next_psn != rq->una_psn) { /* the hello's answer has been lost */
 		vb_recovery_on_gap(qp, now);
 	}
 	vb_requester_proceed(qp, now);

@@ -9,7 +9,7 @@
 #include "roce/responder.h"
 #include "roce/selective.h"
 
-enum { BITMAPS = VB_HOLD_PSNS / VB_BITMAP_PSNS, TOLD_AGAIN = 8 };
+enum { TOLD_AGAIN = 8 };
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
 {
@@ -24,15 +24,24 @@ static struct vb_hold_limits limits_of(const struct vb_qp *qp)
 
 /* ---- What is told ------------------------------------------------------------------------------------------------ */
 
-static void tell(struct vb_selective *s, uint32_t psn)
+static uint32_t newest_executed(const struct vb_qp *qp)
 {
-	vb_psn_set(s->untold, BITMAPS - 1, psn / VB_BITMAP_PSNS);
+	return vb_psn_add(qp->responder.expected_psn, VB_PSN_MASK);
 }
 
-/* A bitmap may be lost, and when the next begins nothing of it changes any more: so it is told of again then. */
+static void tell(struct vb_selective *s, uint32_t psn)
+{
+	vb_psn_set(s->untold, VB_BITMAPS - 1, psn / VB_BITMAP_PSNS);
+}
+
+/* A bitmap may be lost, and when the next begins nothing of it changes any more: so it is told of again then. What was
+ * executed behind a READ that is still being answered cannot be acknowledged yet, and is told of beside what is held.
+ */
 static void tell_of(struct vb_qp *qp, uint32_t psn)
 {
 	struct vb_selective *s = selective_of(qp);
+	if (vb_roce(qp)->responses.active_resources > 0)
+		tell(s, newest_executed(qp));
 	uint32_t before = vb_psn_add(psn, VB_PSN_MASK + 1 - VB_BITMAP_PSNS);
 	tell(s, psn);
 	if (psn % VB_BITMAP_PSNS < VB_BITMAP_PSNS / 2 && vb_psn_diff(before, qp->responder.expected_psn) > 0)
@@ -42,7 +51,7 @@ static void tell_of(struct vb_qp *qp, uint32_t psn)
 static bool is_anything_untold(const struct vb_selective *s)
 {
 	uint64_t any = 0;
-	for (unsigned i = 0; i < BITMAPS / 64; i++)
+	for (unsigned i = 0; i < VB_BITMAPS / 64; i++)
 		any |= s->untold[i];
 	return any;
 }
@@ -72,13 +81,23 @@ void vb_early_note_duplicate(struct vb_qp *qp, uint32_t psn)
 }
 
 /* The oldest that is to be told of: the furthest ones are told of again, whatever happens to this one. */
-static uint32_t next_untold(const struct vb_selective *s, uint32_t expected)
+static uint32_t next_untold(const struct vb_qp *qp)
 {
-	uint32_t first = expected / VB_BITMAP_PSNS;
-	for (uint32_t i = 0; i < BITMAPS; i++)
-		if (vb_psn_bit(s->untold, BITMAPS - 1, first + i))
+	const struct vb_selective *s = selective_of(qp);
+	uint32_t first = newest_executed(qp) / VB_BITMAP_PSNS;
+	for (uint32_t i = 0; i < VB_BITMAPS; i++)
+		if (vb_psn_bit(s->untold, VB_BITMAPS - 1, first + i))
 			return ((first + i) * VB_BITMAP_PSNS) & VB_PSN_MASK;
-	return expected;
+	return qp->responder.expected_psn;
+}
+
+static void add_executed(const struct vb_qp *qp, uint32_t answered, uint32_t first, uint64_t *bits)
+{
+	for (uint32_t i = 0; i < VB_BITMAP_PSNS; i++) {
+		uint32_t psn = vb_psn_add(first, i);
+		if (vb_psn_diff(psn, answered) >= 0 && vb_psn_diff(qp->responder.expected_psn, psn) > 0)
+			bits[i / 64] |= (uint64_t)1 << i % 64;
+	}
 }
 
 static void name_a_packet(struct vb_selective *s, struct vb_packet *bitmap)
@@ -95,7 +114,7 @@ static void name_a_packet(struct vb_selective *s, struct vb_packet *bitmap)
 void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t expected_psn, uint32_t msn)
 {
 	struct vb_selective *s = selective_of(qp);
-	uint32_t psn = next_untold(s, qp->responder.expected_psn);
+	uint32_t psn = next_untold(qp);
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_BITMAP, &qp->attr.av);
 	vb_batch_set_psn(out, qp, psn);
 	if (s->paths) /* each by another, for one may be dead */
@@ -105,8 +124,10 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	out->packet.expected_psn = expected_psn;
 	name_a_packet(s, &out->packet);
 	out->packet.holder = vb_roce(qp)->responses.ack.holder;
+	out->packet.becn = vb_responder_tells_marks(qp);
 	vb_hold_bitmap(&s->requests, qp->responder.expected_psn, psn, out->packet.bits);
-	vb_psn_clear(s->untold, BITMAPS - 1, psn / VB_BITMAP_PSNS);
+	add_executed(qp, expected_psn, psn, out->packet.bits);
+	vb_psn_clear(s->untold, VB_BITMAPS - 1, psn / VB_BITMAP_PSNS);
 	vb_count(qp->lane, VB_BITMAP_SENT, 1);
 }
 
@@ -116,8 +137,7 @@ static void say(struct vb_qp *qp, vb_time now)
 	const struct vb_ack *ack = &vb_roce(qp)->responses.ack;
 	if (ack->is_wanted && (ack->syndrome & VB_AETH_TYPE_MASK) != VB_AETH_ACK)
 		return;
-	vb_responder_ack(
-		qp, vb_responder_ack_syndrome(qp), vb_psn_add(qp->responder.expected_psn, VB_PSN_MASK), true, now);
+	vb_responder_ack(qp, vb_responder_ack_syndrome(qp), newest_executed(qp), true, now);
 }
 
 /* ---- What comes -------------------------------------------------------------------------------------------------- */

@@ -28,10 +28,9 @@ void vb_hello_want(struct vb_qp *qp)
 void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);
-	bool answers = roce->hello_answer_is_due;
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_HELLO, &qp->attr.av);
 	out->packet.hold_bytes = vb_roce_lane_of(qp)->config.hold_bytes;
-	out->packet.hello = answers ? VB_HELLO_ANSWERS : 0;
+	out->packet.hello = roce->hello_answer_is_due ? VB_HELLO_ANSWERS : 0;
 	roce->hello_is_due = roce->hello_answer_is_due = false;
 }
 
@@ -43,8 +42,11 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
 		return;
 	}
-	if (vb_selective_begin(qp, packet->hold_bytes) || (packet->hello & VB_HELLO_ANSWERS))
+	if (vb_selective_begin(qp, packet->hold_bytes))
 		return; /* without memory: it goes on as it did */
+	vb_roce(qp)->hello_is_due = false;
+	if (packet->hello & VB_HELLO_ANSWERS)
+		return;
 	vb_roce(qp)->hello_answer_is_due = true;
 	vb_schedule_reply(qp);
 }

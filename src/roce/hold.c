@@ -1,6 +1,7 @@
 /* The store of packets that came before their turn: hold.h.
- * Holds: count, bytes and bits are those of the packets that are here; each lies between the PSN whose turn it is and
- * end_psn, fewer than all places apart. Not here: what is done with them (early.c, selective.c). */
+ * Holds: count and bits are those of the packets that are here, bytes what they and the ring cost; each lies between
+ * the PSN whose turn it is and end_psn, fewer than all places apart. Not here: what is done with them (early.c,
+ * selective.c). */
 #include "roce/hold.h"
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +28,28 @@ static void insert(struct vb_hold *hold, struct vb_held *held)
 	set_bits(hold, held->packet.psn, held->span);
 }
 
-/* Room for so many PSNs from the first on. */
-static bool reserve(struct vb_hold *hold, uint32_t psns)
+static uint32_t places_of(const struct vb_hold *hold)
 {
-	uint32_t places = vb_psn_places(psns), before = hold->places ? hold->mask + 1 : 0;
-	if (places <= before)
+	return hold->places ? hold->mask + 1 : 0;
+}
+
+static uint32_t ring_bytes(uint32_t places)
+{
+	return places * (uint32_t)sizeof(struct vb_held *) + places / 8;
+}
+
+/* That the ring takes more for so many PSNs. */
+static uint32_t growth_for(const struct vb_hold *hold, uint32_t psns)
+{
+	uint32_t places = vb_psn_places(psns), before = places_of(hold);
+	return places > before ? ring_bytes(places) - ring_bytes(before) : 0;
+}
+
+/* Room for so many PSNs from the first on. */
+static bool reserve(struct vb_hold *hold, uint32_t psns, uint64_t *used_of_lane)
+{
+	uint32_t places = vb_psn_places(psns), before = places_of(hold), growth = growth_for(hold, psns);
+	if (growth == 0)
 		return true;
 	struct vb_hold larger = *hold;
 	larger.places = calloc(places, sizeof(struct vb_held *));
@@ -48,14 +66,17 @@ static bool reserve(struct vb_hold *hold, uint32_t psns)
 	free(hold->places);
 	free(hold->bits);
 	*hold = larger;
+	hold->bytes += growth;
+	*used_of_lane += growth;
 	assert(hold->mask + 1 >= psns);
 	return true;
 }
 
 /* All places are empty. */
-static void give_back(struct vb_hold *hold)
+static void give_back(struct vb_hold *hold, uint64_t *used_of_lane)
 {
-	assert(hold->count == 0 && hold->bytes == 0);
+	assert(hold->count == 0 && hold->bytes == ring_bytes(places_of(hold)));
+	*used_of_lane -= hold->bytes;
 	free(hold->places);
 	free(hold->bits);
 	*hold = (struct vb_hold){ 0 };
@@ -88,10 +109,11 @@ enum vb_hold_outcome vb_hold_put(struct vb_hold *hold, uint32_t first, const str
 	bool is_within = hold->places && ahead + span <= hold->mask + 1;
 	if (is_within && has_any(hold, packet->psn, span))
 		return vb_psn_bit(hold->bits, hold->mask, packet->psn) ? VB_HOLD_HAD : VB_HOLD_FULL;
-	if ((uint64_t)hold->bytes + cost > limits->of_qp || *limits->used_of_lane + cost > limits->of_lane)
+	uint64_t more = (uint64_t)cost + growth_for(hold, ahead + span);
+	if (hold->bytes + more > limits->of_qp || *limits->used_of_lane + more > limits->of_lane)
 		return VB_HOLD_FULL;
 	struct vb_held *held = copy_of(packet, span);
-	if (!held || !reserve(hold, ahead + span)) {
+	if (!held || !reserve(hold, ahead + span, limits->used_of_lane)) {
 		free(held);
 		return VB_HOLD_FULL;
 	}
@@ -139,7 +161,7 @@ void vb_hold_pass(struct vb_hold *hold, uint32_t from, uint32_t to, uint64_t *us
 		if (vb_hold_at(hold, vb_psn_add(from, i)))
 			drop(hold, vb_psn_add(from, i) & hold->mask, used_of_lane);
 	if (hold->count == 0)
-		give_back(hold);
+		give_back(hold, used_of_lane);
 }
 
 void vb_hold_clear(struct vb_hold *hold, uint64_t *used_of_lane)
@@ -147,7 +169,7 @@ void vb_hold_clear(struct vb_hold *hold, uint64_t *used_of_lane)
 	for (uint32_t i = 0; hold->count > 0 && i <= hold->mask; i++)
 		if (hold->places[i])
 			drop(hold, i, used_of_lane);
-	give_back(hold);
+	give_back(hold, used_of_lane);
 }
 
 void vb_hold_bitmap(const struct vb_hold *hold, uint32_t first, uint32_t psn, uint64_t *bits)
@@ -162,7 +184,7 @@ void vb_hold_bitmap(const struct vb_hold *hold, uint32_t first, uint32_t psn, ui
 
 void vb_hold_check(const struct vb_hold *hold, uint32_t first)
 {
-	uint32_t count = 0, bytes = 0;
+	uint32_t count = 0, bytes = ring_bytes(places_of(hold));
 	assert(!hold->places == (hold->count == 0));
 	for (uint32_t i = 0; hold->places && i <= hold->mask; i++) {
 		const struct vb_held *held = hold->places[i];

@@ -23,7 +23,7 @@ struct vb_hold {
 	uint64_t *bits;          /* of PSNs that are here, all of a span */
 	uint32_t mask;
 	uint32_t count;   /* packets */
-	uint32_t bytes;   /* that they cost */
+	uint32_t bytes;   /* that they cost, and the ring */
 	uint32_t end_psn; /* beyond the furthest */
 };
 
@@ -32,6 +32,9 @@ enum vb_hold_outcome {
 	VB_HOLD_HAD,  /* it is here already */
 	VB_HOLD_FULL, /* too far ahead, no room within the limits, no memory */
 };
+
+/* So much of the ring a PSN takes, of one that is as large as it gets for those PSNs. */
+#define VB_HOLD_PSN_BYTES (2 * (sizeof(struct vb_held *) + 1))
 
 struct vb_hold_limits {
 	uint32_t of_qp; /* bytes */

@@ -100,8 +100,14 @@ static void say_the_rest(struct vb_qp *qp, bool waits)
 		return;
 	}
 	ack->is_urgent = true;
+	ack->is_marked = false;
 	if (!waits)
 		vb_schedule_reply(qp);
+}
+
+bool vb_responder_tells_marks(const struct vb_qp *qp)
+{
+	return vb_roce(qp)->responses.ack.is_marked && vb_roce_lane_of(qp)->config.acks.tells_marks;
 }
 
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
@@ -134,7 +140,7 @@ bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch)
 	out->packet.syndrome = ack->syndrome;
 	out->packet.msn = msn;
 	out->packet.holder = ack->holder;
-	out->packet.becn = ack->is_marked && vb_roce_lane_of(qp)->config.acks.tells_marks;
+	out->packet.becn = vb_responder_tells_marks(qp);
 	*ack = (struct vb_ack){ 0 };
 	vb_count(qp->lane, VB_ACK_SENT, 1);
 	assert(!ack->is_wanted);
@@ -460,8 +466,9 @@ static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource,
 bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
-	if (vb_responder_has_repeats(qp) && emit_repeat(qp, batch))
-		return true;
+	while (vb_responder_has_repeats(qp))
+		if (emit_repeat(qp, batch))
+			return true;
 	if (rs->active_resources == 0)
 		return false;
 	struct vb_resource *resource = oldest_active(rs);
@@ -495,5 +502,6 @@ void vb_responses_check(const struct vb_qp *qp)
 	assert(active == rs->active_resources);
 	/* An ack that waits is in one of the lane's lists, or its QP is to send. */
 	assert(!vb_list_linked(&vb_roce(qp)->ack_link) || rs->is_first || (rs->ack.is_wanted && !rs->ack.is_urgent));
-	assert(!rs->is_first || (vb_list_linked(&vb_roce(qp)->ack_link) && (rs->ack.is_wanted || rs->cnp_wanted)));
+	assert(!rs->is_first || (vb_list_linked(&vb_roce(qp)->ack_link) &&
+					(rs->ack.is_wanted || rs->cnp_wanted || vb_roce(qp)->hello_answer_is_due)));
 }

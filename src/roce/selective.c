@@ -30,14 +30,15 @@ static uint64_t *held_bytes_of(const struct vb_qp *qp)
 int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (!s)
+	if (!s) {
 		s = vb_roce(qp)->selective = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
+		if (!s)
+			return -ENOMEM;
+		s->executed_psn = s->cut_psn = qp->requester.una_psn;
+	}
 	if (!s->paths)
 		s->paths = vb_multipath_create(qp);
 	s->peer_hold = peer_hold;
-	s->executed_psn = s->cut_psn = qp->requester.una_psn;
 	return 0;
 }
 
@@ -491,7 +492,8 @@ static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time no
 {
 	struct vb_selective *s = selective_of(qp);
 	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
-	if (vb_psn_bit(s->sent.taken, s->sent.mask, psn))
+	bool is_answered = needs_response(wqe) && vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) > 0;
+	if (is_answered || vb_psn_bit(s->sent.taken, s->sent.mask, psn))
 		return false;
 	see(&s->requests_seen, &s->sent, psn, now);
 	if (needs_response(wqe)) {
@@ -576,7 +578,7 @@ bool vb_selective_is_full(const struct vb_qp *qp, uint32_t span)
 	if (!s || !vb_sent_is_kept(&s->sent) || rq->next_psn == rq->una_psn)
 		return false;
 	uint64_t psns = (uint64_t)vb_psn_diff(rq->next_psn, rq->una_psn) + span;
-	return psns > VB_HOLD_PSNS || psns * (qp->mtu + sizeof(struct vb_held)) > s->peer_hold;
+	return psns > VB_HOLD_PSNS || psns * (qp->mtu + sizeof(struct vb_held) + VB_HOLD_PSN_BYTES) > s->peer_hold;
 }
 
 /* Of a READ, all that is lost behind it in the same piece is asked for at once. */

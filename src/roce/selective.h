@@ -28,6 +28,9 @@ struct vb_repeat {
 	uint32_t psn, end_psn;
 };
 
+/* Of twice what may be held: those in reach, from that of the newest executed PSN on, have a bit each. */
+#define VB_BITMAPS (2 * VB_HOLD_PSNS / VB_BITMAP_PSNS)
+
 #define VB_RESENT  32
 #define VB_TRIMMED 32
 
@@ -45,10 +48,10 @@ struct vb_selective {
 
 	/* The responder's. */
 	struct vb_hold requests;
-	uint64_t untold[VB_HOLD_PSNS / VB_BITMAP_PSNS / 64]; /* of each bitmap: something in it is to be told */
-	uint32_t duplicate;           /* as in a bitmap: what came twice, and how often something did */
-	uint32_t told_duplicate;      /* in the newest bitmap */
-	uint32_t trimmed[VB_TRIMMED]; /* packets that are to be named: the newest, if there are more */
+	uint64_t untold[VB_BITMAPS / 64]; /* of each bitmap: something in it is to be told */
+	uint32_t duplicate;               /* as in a bitmap: what came twice, and how often something did */
+	uint32_t told_duplicate;          /* in the newest bitmap */
+	uint32_t trimmed[VB_TRIMMED];     /* packets that are to be named: the newest, if there are more */
 	uint8_t trimmed_next, trimmed_count;
 	struct vb_repeat repeats[VB_REPEATS];
 	uint8_t repeat_first, repeat_count;

@@ -133,7 +133,8 @@ static void say_hello(struct vb_qp *qp, struct vb_batch *batch, unsigned budget)
 	if (roce->hellos == 0 && !roce->selective && qp->peer && qp->peer->facts.takes_hellos && qp->is_reliable &&
 		!qp->local_peer && vb_requester_has_work(qp))
 		vb_hello_want(qp);
-	if ((roce->hello_is_due || roce->hello_answer_is_due) && vb_batch_has_room(batch, budget))
+	bool is_answer_due = roce->hello_answer_is_due && !vb_roce_lane_of(qp)->replies_held;
+	if ((roce->hello_is_due || is_answer_due) && vb_batch_has_room(batch, budget))
 		vb_hello_emit(qp, batch);
 }
 
@@ -194,8 +195,11 @@ static bool emit_replies(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 {
 	if (vb_roce(qp)->responses.cnp_wanted)
 		vb_responder_emit_cnp(qp, batch, now);
-	if (vb_roce(qp)->hello_answer_is_due && vb_batch_has_room(batch, budget))
+	if (vb_roce(qp)->hello_answer_is_due) {
+		if (!vb_batch_has_room(batch, budget))
+			return false;
 		vb_hello_emit(qp, batch);
+	}
 	while (vb_roce(qp)->responses.ack.is_wanted) {
 		if (!vb_batch_has_room(batch, budget))
 			return false;

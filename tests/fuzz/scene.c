@@ -97,6 +97,10 @@ void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_
 	static const struct paced paced = { .rate = 100000000, .period = 50 * VB_US, .is_moody = true };
 	if (kind & 16)
 		lane.cc = (struct vb_cc_config){ .algorithm = &paced_algorithm, .parameters = &paced };
+	/* Those of go-back-N, which most corpora are of, have neither. */
+	lane.recovery = kind & 64 ? VB_RECOVERY_SELECTIVE : kind & 128 ? VB_RECOVERY_AGREED : VB_RECOVERY_GO_BACK_N;
+	if (kind & 64 && kind & 128)
+		lane.hold_bytes = 2048;
 	memset(&scene, 0, offsetof(struct scene, memory));
 	scene.peer_qpn = peer_qpn;
 	scene.region = region;
@@ -208,6 +212,14 @@ uint32_t near(uint32_t psn)
 	return (psn + take(1) - 16) & VB_PSN_MASK;
 }
 
+static void read_bitmap(struct vb_packet *packet)
+{
+	packet->expected_psn = near(0xFFFFFC + 16);
+	packet->duplicate = take(1) << 24 | near(0xFFFFFC + 16);
+	packet->bits[0] = (uint64_t)take(4) << 32 | take(4);
+	packet->bits[1] = take(1);
+}
+
 /* Whichever these are, the same of the input is used up. */
 static void read_headers(struct vb_packet *packet)
 {
@@ -221,6 +233,11 @@ static void read_headers(struct vb_packet *packet)
 	if (row->is_response) {
 		packet->syndrome = syndrome;
 		packet->msn = msn;
+		if (row->message == VB_MESSAGE_BITMAP)
+			read_bitmap(packet);
+	} else if (row->message == VB_MESSAGE_HELLO) {
+		packet->hold_bytes = dma_length;
+		packet->hello = syndrome;
 	} else if ((packet->opcode & 0xe0) == VB_UD || (packet->opcode & 0xe0) == VB_MANUFACTURER) {
 		packet->qkey = 5;
 		packet->src_qpn = scene.peer_qpn;

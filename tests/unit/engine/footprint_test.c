@@ -3,7 +3,14 @@
 #include <malloc.h>
 #include "rig.h"
 
-enum { HOST_BYTES = 12 * 1024, CONNECTION_BYTES = 4 * 1024, CONNECTIONS = 16, MESSAGE = 3 * RIG_MTU, HEADER = 8 };
+enum {
+	HOST_BYTES = 12 * 1024,
+	CONNECTION_BYTES = 4 * 1024,
+	SELECTIVE_BYTES = 8 * 1024,
+	CONNECTIONS = 16,
+	MESSAGE = 3 * RIG_MTU,
+	HEADER = 8
+};
 
 static size_t in_use;
 
@@ -70,11 +77,13 @@ struct side {
 static struct vb_batch batch;
 
 /* As a fabric has them: no windows, no memory behind the region. */
-static void open_side(struct side *side, uint8_t n)
+static void open_side(struct side *side, uint8_t n, enum vb_recovery_kind recovery)
 {
-	struct vb_lane_config lane = {
-		.seed = n, .slot = n, .unknown_peer_allowance = VB_UNLIMITED, .cc.algorithm = &vb_cc_none
-	};
+	struct vb_lane_config lane = { .seed = n,
+		.slot = n,
+		.unknown_peer_allowance = VB_UNLIMITED,
+		.cc.algorithm = &vb_cc_none,
+		.recovery = recovery };
 	struct vb_mr_config mr = {
 		.length = MESSAGE, .kind = &vb_memory_phantom, .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE
 	};
@@ -160,12 +169,12 @@ static void exchange(struct side *a, struct side *b, int i)
 	assert_int_equal(wc.status, VB_WC_SUCCESS);
 }
 
-static void adapters_and_connections__are_small(void **state)
+static void assert_small(enum vb_recovery_kind recovery, size_t connection_bytes)
 {
 	struct side a, b;
 	size_t before = in_use;
-	open_side(&a, 1);
-	open_side(&b, 2);
+	open_side(&a, 1, recovery);
+	open_side(&b, 2, recovery);
 	size_t opened = in_use;
 	assert_in_range((opened - before) / 2, 1, HOST_BYTES);
 	for (int i = 0; i < CONNECTIONS; i++) {
@@ -174,7 +183,7 @@ static void adapters_and_connections__are_small(void **state)
 		connect_qp(&a, &b, i);
 		connect_qp(&b, &a, i);
 		exchange(&a, &b, i);
-		assert_in_range((in_use - opened) / (size_t)(i + 1), 1, CONNECTION_BYTES);
+		assert_in_range((in_use - opened) / (size_t)(i + 1), 1, connection_bytes);
 	}
 	print_message(
 		"an adapter %zu bytes, a connection %zu\n", (opened - before) / 2, (in_use - opened) / CONNECTIONS);
@@ -183,10 +192,22 @@ static void adapters_and_connections__are_small(void **state)
 	assert_int_equal(in_use, before); /* and nothing stays */
 }
 
+static void adapters_and_connections__are_small(void **state)
+{
+	assert_small(VB_RECOVERY_GO_BACK_N, CONNECTION_BYTES);
+}
+
+/* Where nothing is missing, whatever is kept is kept of the QP alone. */
+static void connections__that_recover_selectively_are_small(void **state)
+{
+	assert_small(VB_RECOVERY_SELECTIVE, SELECTIVE_BYTES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(adapters_and_connections__are_small),
+		cmocka_unit_test(connections__that_recover_selectively_are_small),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

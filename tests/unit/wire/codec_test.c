@@ -51,6 +51,16 @@ static struct vb_packet random_packet(struct vb_random *random, uint8_t opcode)
 		case VB_FETH:
 			packet.flush = (uint32_t)vb_random_u64(random);
 			break;
+		case VB_HELLOETH:
+			packet.hold_bytes = (uint32_t)vb_random_u64(random);
+			packet.hello = (uint8_t)vb_random_u64(random);
+			break;
+		case VB_BITMAPETH:
+			packet.expected_psn = vb_random_u64(random) & VB_PSN_MASK;
+			packet.duplicate = (uint32_t)vb_random_u64(random);
+			packet.bits[0] = vb_random_u64(random);
+			packet.bits[1] = vb_random_u64(random);
+			break;
 		}
 	}
 	uint8_t kind = vb_packet_row(&packet)->payload;
@@ -95,6 +105,11 @@ static void assert_same_packet(const struct vb_packet *a, const struct vb_packet
 	assert_int_equal(a->flush, b->flush);
 	assert_int_equal(a->syndrome, b->syndrome);
 	assert_int_equal(a->msn, b->msn);
+	assert_int_equal(a->hold_bytes, b->hold_bytes);
+	assert_int_equal(a->hello, b->hello);
+	assert_int_equal(a->expected_psn, b->expected_psn);
+	assert_int_equal(a->duplicate, b->duplicate);
+	assert_memory_equal(a->bits, b->bits, sizeof(a->bits));
 	assert_int_equal(a->payload_length, b->payload_length);
 }
 

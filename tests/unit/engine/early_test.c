@@ -1,0 +1,311 @@
+/* What comes to a responder before its turn, and what comes again, where both ends recover selectively. */
+#include "selective.h"
+
+static void responder__holds_what_is_early_and_executes_it_in_its_turn(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_write(rig, qp, 2);
+	assert_bitmap(rig, 0, 1 << 2);
+	receive_write(rig, qp, 4);
+	assert_bitmap(rig, 0, 1 << 2 | 1 << 4);
+	assert_false(was_written(rig, 2) || was_written(rig, 4));
+	assert_true(held_bytes(rig) > 0);
+	receive_write(rig, qp, 0);
+	assert_ack(rig, 0);
+	receive_write(rig, qp, 1);
+	assert_ack(rig, 2); /* at once, with what was held */
+	assert_true(was_written(rig, 0) && was_written(rig, 1) && was_written(rig, 2));
+	assert_false(was_written(rig, 4));
+	receive_write(rig, qp, 3);
+	assert_ack(rig, 4);
+	assert_true(was_written(rig, 3) && was_written(rig, 4));
+	assert_int_equal(held_bytes(rig), 0);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_int_equal(rig_counter(rig, VB_HELD), 2);
+	assert_int_equal(rig_counter(rig, VB_NAK_SENT), 0);
+	close_rig(rig, qp);
+}
+
+static void responder__executes_each_once_whatever_came_twice(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	for (uint64_t id = 0; id < 4; id++)
+		post_receive(rig, qp, id);
+	receive_send(rig, qp, 1);
+	assert_bitmap(rig, 0, 1 << 1);
+	receive_send(rig, qp, 1);
+	assert_bitmap(rig, 0, 1 << 1);
+	assert_int_equal(left(rig, 0)->duplicate, 1u << 24 | (RIG_RQ_PSN + 1));
+	receive_send(rig, qp, 0);
+	assert_ack(rig, 1);
+	receive_send(rig, qp, 1);
+	assert_bitmap(rig, 2, 0);
+	assert_int_equal(left(rig, 0)->duplicate, 2u << 24 | (RIG_RQ_PSN + 1));
+	struct vb_wc wc[4];
+	assert_int_equal(vb_cq_poll(rig->cq, wc, 4), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(wc[i].wr_id, i);
+		assert_int_equal(rig->memory[8192 + i * BYTES], i + 1);
+	}
+	close_rig(rig, qp);
+}
+
+static void responder__answers_a_held_read_in_its_turn(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_read(rig, qp, 1, 0, READ_BYTES);
+	assert_bitmap(rig, 0, 7 << 1);
+	receive_write(rig, qp, 4);
+	assert_bitmap(rig, 0, 7 << 1 | 1 << 4);
+	receive_write(rig, qp, 0);
+	assert_int_equal(rig_transmit(rig), 4);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(left(rig, i)->psn, RIG_RQ_PSN + 1 + i);
+		assert_int_equal(left(rig, i)->payload_length, RIG_MTU);
+		assert_int_equal(left(rig, i)->opcode, VB_READ_RESPONSE_FIRST + i);
+	}
+	assert_int_equal(left(rig, 3)->opcode, VB_ACKNOWLEDGE);
+	assert_int_equal(left(rig, 3)->psn, RIG_RQ_PSN + 4);
+	assert_true(was_written(rig, 4));
+	close_rig(rig, qp);
+}
+
+static void responder__waits_for_a_receive_in_the_middle_of_what_is_held(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	post_receive(rig, qp, 0);
+	for (uint32_t ahead = 1; ahead < 4; ahead++)
+		receive_send(rig, qp, ahead);
+	assert_bitmap(rig, 0, 7 << 1);
+	receive_send(rig, qp, 0);
+	const struct vb_packet *packet = only_one(rig);
+	assert_int_equal(packet->opcode, VB_ACKNOWLEDGE);
+	assert_int_equal(packet->syndrome & VB_AETH_TYPE_MASK, VB_AETH_RNR);
+	assert_int_equal(packet->psn, RIG_RQ_PSN + 1);
+	for (uint64_t id = 1; id < 4; id++)
+		post_receive(rig, qp, id);
+	receive_send(rig, qp, 1);
+	assert_ack(rig, 3);
+	struct vb_wc wc[8];
+	assert_int_equal(vb_cq_poll(rig->cq, wc, 8), 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(wc[i].wr_id, i);
+	assert_int_equal(held_bytes(rig), 0);
+	close_rig(rig, qp);
+}
+
+static void responder__refuses_in_the_middle_of_what_is_held(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_write(rig, qp, 1);
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_WRITE_ONLY,
+			.psn = RIG_RQ_PSN + 2,
+			.va = 1,
+			.rkey = 77,
+			.dma_length = 8,
+			.payload = (const uint8_t *)"12345678",
+			.payload_length = 8 });
+	receive_write(rig, qp, 3);
+	assert_bitmap(rig, 0, 7 << 1);
+	receive_write(rig, qp, 0);
+	const struct vb_packet *packet = only_one(rig);
+	assert_int_equal(packet->opcode, VB_ACKNOWLEDGE);
+	assert_int_equal(packet->syndrome, VB_NAK_REMOTE_ACCESS);
+	assert_int_equal(packet->psn, RIG_RQ_PSN + 2);
+	assert_int_equal(vb_qp_state(qp), VB_QPS_ERR);
+	assert_true(was_written(rig, 1));
+	assert_false(was_written(rig, 3));
+	assert_int_equal(held_bytes(rig), 0);
+	close_rig(rig, qp);
+}
+
+/* Where nothing can be held a NAK says that all is to come again; where something is, the rest is dropped. */
+static void responder__that_is_full_goes_on_without(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ .hold_bytes = 600 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_write(rig, qp, 1);
+	const struct vb_packet *packet = only_one(rig);
+	assert_int_equal(packet->syndrome, VB_NAK_PSN_SEQUENCE);
+	assert_int_equal(packet->psn, RIG_RQ_PSN);
+	receive_write(rig, qp, 2);
+	assert_int_equal(rig_transmit(rig), 0); /* it has been said */
+	close_rig(rig, qp);
+	rig = open_rig((struct vb_lane_config){ .hold_bytes = 700 });
+	qp = rig_connected(rig, NULL);
+	receive_write(rig, qp, 1);
+	receive_write(rig, qp, 2);
+	receive_write(rig, qp, 3);
+	assert_true(held_bytes(rig) <= 700);
+	assert_bitmap(rig, 0, 1 << 1);
+	assert_int_equal(rig_counter(rig, VB_DROP_OUT_OF_ORDER), 2);
+	receive_write(rig, qp, 0);
+	assert_ack(rig, 1);
+	close_rig(rig, qp);
+}
+
+static void responder__gives_all_back_when_its_qp_goes(void **state)
+{
+	static const enum vb_qp_state states[] = { VB_QPS_ERR, VB_QPS_RESET };
+	for (unsigned i = 0; i < COUNT_OF(states); i++) {
+		struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+		struct vb_qp *qp = rig_connected(rig, NULL);
+		receive_write(rig, qp, 1);
+		receive_read(rig, qp, 9, 0, READ_BYTES);
+		assert_true(held_bytes(rig) > 0);
+		rig_modify(rig, qp, states[i], 0);
+		assert_int_equal(held_bytes(rig), 0);
+		rig_transmit(rig);
+		close_rig(rig, qp);
+	}
+}
+
+/* A bitmap says as much of marks as the ACK in whose place it leaves. */
+static void bitmap__tells_marks(void **state)
+{
+	struct rig *rig =
+		open_rig((struct vb_lane_config){ .acks = { .tells_marks = true }, .cnps = { .scope = VB_CNP_NEVER } });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	uint8_t payload[BYTES] = { 0 };
+	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid, .traffic_class = 3 };
+	struct vb_packet packet = { .opcode = VB_SEND_ONLY,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = vb_qp_number(qp),
+		.psn = RIG_RQ_PSN + 1,
+		.payload = payload,
+		.payload_length = BYTES };
+	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
+	assert_bitmap(rig, 0, 1 << 1);
+	assert_true(left(rig, 0)->becn);
+	packet.psn++;
+	path.traffic_class = 0;
+	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
+	assert_bitmap(rig, 0, 3 << 1);
+	assert_false(left(rig, 0)->becn);
+	close_rig(rig, qp);
+}
+
+/* However far it is ahead. */
+static void bitmap__tells_of_the_furthest(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	uint32_t furthest = RIG_RQ_PSN + VB_HOLD_PSNS - 1;
+	receive_write(rig, qp, VB_HOLD_PSNS - 1);
+	const struct vb_packet *packet = only_one(rig);
+	assert_int_equal(packet->opcode, VB_BITMAP);
+	assert_in_range(furthest, packet->psn, packet->psn + VB_BITMAP_PSNS - 1);
+	assert_true(packet->bits[(furthest - packet->psn) / 64] >> (furthest - packet->psn) % 64 & 1);
+	close_rig(rig, qp);
+}
+
+/* What was executed behind a READ that is still being answered is not missing, though it cannot be acknowledged yet. */
+static void bitmap__tells_of_what_was_executed_behind_a_read(void **state)
+{
+	enum { READ = 40 };
+	struct rig *rig = open_rig((struct vb_lane_config){ .turn_bytes = 1 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_read(rig, qp, 0, 0, READ * 512);
+	receive_write(rig, qp, READ / 2);
+	receive_write(rig, qp, READ / 2 + 2);
+	const struct vb_packet *packet = NULL;
+	assert_true(vb_lane_transmit(rig->lane, &rig->batch, 3, rig->now) > 1);
+	for (unsigned i = 0; i < rig->batch.count; i++)
+		if (left(rig, i)->opcode == VB_BITMAP)
+			packet = left(rig, i);
+	assert_non_null(packet);
+	uint32_t written = RIG_RQ_PSN + READ / 2;
+	assert_in_range(packet->expected_psn, RIG_RQ_PSN, written - 1);
+	assert_in_range(written, packet->psn, packet->psn + 125);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t bit = written + i - packet->psn;
+		assert_int_equal(packet->bits[bit / 64] >> bit % 64 & 1, i != 1);
+	}
+	vb_lane_transmit_done(rig->lane, rig->batch.completions, rig->batch.count, rig->now);
+	while (rig_transmit(rig))
+		;
+	close_rig(rig, qp);
+}
+
+/* Two READs' responses are missed; of the first one nobody knows any more. The second one's leaves all the same, and so
+ * does the ack behind it. */
+static void repeats__go_on_behind_one_that_is_gone(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	for (uint32_t i = 0; i < 4; i++)
+		receive_read(rig, qp, i * 3, i * READ_BYTES, READ_BYTES);
+	assert_int_equal(rig_transmit(rig), 12);
+	receive_read(rig, qp, 1, RIG_MTU, RIG_MTU);
+	receive_read(rig, qp, 3, READ_BYTES, RIG_MTU);
+	receive_read(rig, qp, 12, 0, 8); /* takes the first one's place */
+	receive_write(rig, qp, 13);
+	assert_int_equal(rig_transmit(rig), 3);
+	assert_int_equal(left(rig, 0)->psn, RIG_RQ_PSN + 3);
+	assert_int_equal(left(rig, 1)->psn, RIG_RQ_PSN + 12);
+	assert_int_equal(left(rig, 2)->psn, RIG_RQ_PSN + 13);
+	assert_int_equal(rig_transmit(rig), 0);
+	receive_read(rig, qp, 4, READ_BYTES + RIG_MTU, RIG_MTU);
+	receive_read(rig, qp, 6, 2 * READ_BYTES, RIG_MTU);
+	receive_read(rig, qp, 14, 0, 8); /* takes the second one's */
+	assert_int_equal(rig_transmit(rig), 2);
+	receive_read(rig, qp, 6, 2 * READ_BYTES, RIG_MTU);
+	receive_read(rig, qp, 8, 2 * READ_BYTES + 2 * RIG_MTU, RIG_MTU);
+	assert_int_equal(rig_transmit(rig), 2);
+	close_rig(rig, qp);
+}
+
+/* With no READ left to be answered as well. */
+static void repeats__that_are_gone_keep_no_other_waiting(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_mr *other;
+	struct vb_mr_config mr = { .memory = rig->memory,
+		.iova = (uintptr_t)rig->memory,
+		.length = RIG_BYTES,
+		.access = VB_ACCESS_REMOTE_READ };
+	assert_int_equal(vb_mr_register(rig->pd, &mr, &other), 0);
+	struct vb_packet read = { .opcode = VB_READ_REQUEST,
+		.psn = RIG_RQ_PSN,
+		.va = (uintptr_t)rig->memory,
+		.rkey = vb_mr_key(other),
+		.dma_length = READ_BYTES };
+	rig_receive(rig, qp, read);
+	receive_read(rig, qp, 3, 0, READ_BYTES);
+	assert_int_equal(rig_transmit(rig), 6);
+	rig_receive(rig, qp, read);
+	receive_read(rig, qp, 3, 0, READ_BYTES);
+	receive_write(rig, qp, 6);
+	assert_int_equal(vb_mr_invalidate(other), 0);
+	vb_mr_free(other);
+	assert_int_equal(rig_transmit(rig), 4);
+	assert_int_equal(left(rig, 0)->psn, RIG_RQ_PSN + 3);
+	assert_int_equal(left(rig, 3)->psn, RIG_RQ_PSN + 6);
+	close_rig(rig, qp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(responder__holds_what_is_early_and_executes_it_in_its_turn),
+		cmocka_unit_test(responder__executes_each_once_whatever_came_twice),
+		cmocka_unit_test(responder__answers_a_held_read_in_its_turn),
+		cmocka_unit_test(responder__waits_for_a_receive_in_the_middle_of_what_is_held),
+		cmocka_unit_test(responder__refuses_in_the_middle_of_what_is_held),
+		cmocka_unit_test(responder__that_is_full_goes_on_without),
+		cmocka_unit_test(responder__gives_all_back_when_its_qp_goes),
+		cmocka_unit_test(bitmap__tells_marks),
+		cmocka_unit_test(bitmap__tells_of_the_furthest),
+		cmocka_unit_test(bitmap__tells_of_what_was_executed_behind_a_read),
+		cmocka_unit_test(repeats__go_on_behind_one_that_is_gone),
+		cmocka_unit_test(repeats__that_are_gone_keep_no_other_waiting),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
