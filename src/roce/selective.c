@@ -196,7 +196,7 @@ static vb_time window_of(const struct vb_qp *qp)
 static struct vb_resent *resent_of(struct vb_selective *s, uint32_t psn)
 {
 	for (unsigned i = 0; i < VB_RESENT; i++)
-		if (s->resent[i].is_set && s->resent[i].psn == psn)
+		if (s->resent[i].sent_at && s->resent[i].psn == psn)
 			return &s->resent[i];
 	return NULL;
 }
@@ -207,7 +207,7 @@ static void note_resent(struct vb_qp *qp, uint32_t psn, vb_time now)
 	struct vb_resent *resent = resent_of(s, psn);
 	if (!resent)
 		resent = &s->resent[s->resent_next++ % VB_RESENT];
-	*resent = (struct vb_resent){ .psn = psn, .after = window_of(qp), .sent_at = now, .is_set = true };
+	*resent = (struct vb_resent){ .psn = psn, .after_ns = (uint32_t)(window_of(qp) / VB_NS), .sent_at = now };
 }
 
 /* A packet that was taken for lost has arrived, by itself or sent again. */
@@ -221,10 +221,8 @@ static void note_lateness(struct vb_qp *qp, uint32_t psn, vb_time now)
 	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn))
 		return;
 	struct vb_resent *resent = resent_of(s, psn);
-	if (resent && !resent->has_arrived) {
-		resent->has_arrived = true;
-		resent->arrived_at = now;
-	}
+	if (resent && resent->took == 0)
+		resent->took = vb_time_since(resent->sent_at, now);
 	if (++s->in_earnest == IN_EARNEST) {
 		s->lateness -= s->lateness / 4;
 		s->in_earnest = 0;
@@ -237,10 +235,10 @@ void vb_selective_note_duplicate(struct vb_qp *qp, uint32_t psn)
 	struct vb_resent *resent = resent_of(s, psn);
 	if (!resent) /* a probe, or what the network has doubled */
 		return;
-	resent->is_set = false;
+	resent->sent_at = 0;
 	vb_count(qp->lane, VB_SENT_IN_VAIN, 1);
-	if (resent->has_arrived)
-		allow_for(s, resent->after + vb_time_since(resent->sent_at, resent->arrived_at));
+	if (resent->took)
+		allow_for(s, resent->after_ns * VB_NS + resent->took);
 }
 
 /* Its part of the windows is free. Gives the bytes of its message, of which congestion control is told. */

@@ -21,7 +21,7 @@
 struct vb_batch;
 struct vb_send_wqe;
 
-#define VB_REPEATS 32
+#define VB_REPEATS 16
 
 /* Responses of a READ that are to be sent once more, and nothing around them. */
 struct vb_repeat {
@@ -31,16 +31,15 @@ struct vb_repeat {
 /* Of twice what may be held: those in reach, from that of the newest executed PSN on, have a bit each. */
 #define VB_BITMAPS (2 * VB_HOLD_PSNS / VB_BITMAP_PSNS)
 
-#define VB_RESENT  32
-#define VB_TRIMMED 32
+#define VB_RESENT  8
+#define VB_TRIMMED 8
 
 /* A packet that was sent again as lost: whether it had only been late comes out when the second one has arrived. */
 struct vb_resent {
 	uint32_t psn;
-	vb_time after;   /* so long it had been waited for */
-	vb_time sent_at; /* again */
-	vb_time arrived_at;
-	bool is_set, has_arrived;
+	uint32_t after_ns; /* so long it had been waited for */
+	vb_time sent_at;   /* again */
+	vb_time took;      /* from then until it had arrived; 0: it has not */
 };
 
 struct vb_selective {

@@ -37,12 +37,12 @@ static void responder__executes_each_once_whatever_came_twice(void **state)
 	assert_bitmap(rig, 0, 1 << 1);
 	receive_send(rig, qp, 1);
 	assert_bitmap(rig, 0, 1 << 1);
-	assert_int_equal(left(rig, 0)->duplicate, 1u << 24 | (RIG_RQ_PSN + 1));
+	assert_int_equal(left(rig, 0)->named, 1u << 24 | (RIG_RQ_PSN + 1));
 	receive_send(rig, qp, 0);
 	assert_ack(rig, 1);
 	receive_send(rig, qp, 1);
 	assert_bitmap(rig, 2, 0);
-	assert_int_equal(left(rig, 0)->duplicate, 2u << 24 | (RIG_RQ_PSN + 1));
+	assert_int_equal(left(rig, 0)->named, 2u << 24 | (RIG_RQ_PSN + 1));
 	struct vb_wc wc[4];
 	assert_int_equal(vb_cq_poll(rig->cq, wc, 4), 2);
 	for (unsigned i = 0; i < 2; i++) {

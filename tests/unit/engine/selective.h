@@ -151,7 +151,7 @@ static inline void receive_bitmap(
 	struct vb_packet packet = { .psn = RIG_SQ_PSN,
 		.syndrome = VB_AETH_NO_CREDITS,
 		.expected_psn = RIG_SQ_PSN + expected,
-		.duplicate = duplicate,
+		.named = duplicate,
 		.bits = { held } };
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
 	packet.opcode = VB_BITMAP;

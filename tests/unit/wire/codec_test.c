@@ -57,7 +57,7 @@ static struct vb_packet random_packet(struct vb_random *random, uint8_t opcode)
 			break;
 		case VB_BITMAPETH:
 			packet.expected_psn = vb_random_u64(random) & VB_PSN_MASK;
-			packet.duplicate = (uint32_t)vb_random_u64(random);
+			packet.named = (uint32_t)vb_random_u64(random);
 			packet.bits[0] = vb_random_u64(random);
 			packet.bits[1] = vb_random_u64(random);
 			break;
@@ -108,7 +108,7 @@ static void assert_same_packet(const struct vb_packet *a, const struct vb_packet
 	assert_int_equal(a->hold_bytes, b->hold_bytes);
 	assert_int_equal(a->hello, b->hello);
 	assert_int_equal(a->expected_psn, b->expected_psn);
-	assert_int_equal(a->duplicate, b->duplicate);
+	assert_int_equal(a->named, b->named);
 	assert_memory_equal(a->bits, b->bits, sizeof(a->bits));
 	assert_int_equal(a->payload_length, b->payload_length);
 }
