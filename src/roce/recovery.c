@@ -198,6 +198,8 @@ void vb_recovery_on_progress(
 
 	note_acked(&vb_roce(qp)->congestion.tally, acked->acked, now);
 	measure_rtt(qp, psn, now, &acked->rtt);
+	if (acked->rtt == 0)
+		acked->rtt = vb_selective_rtt(qp, now);
 	vb_congestion_tell(qp, acked);
 	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
 	bool rest_is_lost = re->probed == VB_PROBE_OLDEST && psn == re->probed_psn && may_answer_probe &&

@@ -254,6 +254,27 @@ static uint32_t arrive(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t
 	return bytes_between(qp, wqe, index, index + 1);
 }
 
+/* A round trip is measured by what was sent once, since account is kept. */
+static void measure(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	vb_time sent_at = vb_sent_at(&s->sent, psn);
+	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn) && vb_time_before(s->kept_at, sent_at))
+		s->rtt = vb_time_since(sent_at, now);
+}
+
+vb_time vb_selective_rtt(struct vb_qp *qp, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!s || s->rtt == 0 || vb_time_since(s->rtt_at, now) < vb_roce(qp)->recovery.srtt)
+		return 0;
+	vb_time rtt = s->rtt;
+	s->rtt = 0;
+	s->rtt_at = now;
+	vb_recovery_measure(qp, rtt);
+	return rtt;
+}
+
 struct vb_settled vb_selective_settled(
 	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
 {
@@ -293,6 +314,7 @@ void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now
 		if (vb_psn_bit(s->sent.arrived, s->sent.mask, psn))
 			continue;
 		note_lateness(qp, psn, now);
+		measure(qp, psn, now);
 		see(&s->requests_seen, &s->sent, psn, now);
 		see(&s->responses_seen, &s->sent, psn, now);
 	}
@@ -432,15 +454,6 @@ static void progress(struct vb_qp *qp, const struct vb_packet *packet, uint32_t 
 		.telemetry = packet->holder,
 		.now = now };
 	vb_recovery_on_progress(qp, vb_psn_add(qp->requester.una_psn, VB_PSN_MASK), &signal, true, now);
-}
-
-/* A round trip is measured by what was sent once, since account is kept. */
-static void measure(struct vb_qp *qp, uint32_t psn, vb_time now)
-{
-	const struct vb_selective *s = selective_of(qp);
-	vb_time sent_at = vb_sent_at(&s->sent, psn);
-	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn) && vb_time_before(s->kept_at, sent_at))
-		vb_recovery_measure(qp, vb_time_since(sent_at, now));
 }
 
 /* The responses of READs have their turn in the order of PSNs, as all else. */
