@@ -126,6 +126,8 @@ extern const struct vb_cc_algorithm vb_cc_dctcp;
 extern const struct vb_cc_algorithm vb_cc_timely;
 /* By a target for the round-trip time. */
 extern const struct vb_cc_algorithm vb_cc_swift;
+/* By the queue that round trips show; losses without one do not count. */
+extern const struct vb_cc_algorithm vb_cc_queue;
 /* No congestion control. */
 extern const struct vb_cc_algorithm vb_cc_none;
 /* A rate that CNPs, or marks in acknowledgements, cut. */
