@@ -26,6 +26,7 @@ enum {
 	MANY = 12,         /* packets: of smaller windows the queue may be, if there are as many of them */
 	LONG_ENOUGH = 8,   /* too long round trips in a row that cut; one by far counts for up to four */
 	FAR = 4,           /* times what is allowed */
+	BY_FAR = 3,        /* times what is allowed to all is more than flows like these leave */
 	IN_VAIN = 4,       /* cuts, or times to give way, after which the queue is somebody else's */
 	SELDOM = 64,       /* round trips between two times to give way, where the window is cut */
 	GROUP = 4,         /* the shortest of the newest four to eight round trips is the queue that stands */
@@ -153,11 +154,16 @@ static uint32_t standing(const struct state *state)
 	return smaller(state->last_group ? state->last_group : state->group, state->group) - state->least;
 }
 
-/* Less than that is none that could be seen: a share of the round trip, and what round trips vary. */
-static uint32_t visible(const struct vb_cc *cc, const struct state *state)
+/* Less than that is none that could be seen: a 32nd of the round trip, and what round trips vary. */
+static uint32_t visible(const struct state *state)
+{
+	return larger(state->least / 32, 2 * state->varies);
+}
+
+static uint32_t allowed_to_all(const struct vb_cc *cc, const struct state *state)
 {
 	const uint32_t share = (uint32_t)((uint64_t)state->least * (vb_cc_parameter(cc, SHARE) >> 16) >> 16);
-	return larger(share, 2 * state->varies);
+	return larger(larger(parameter_ns(cc, LONGEST), share), 4 * state->varies);
 }
 
 /* A few packets of each are allowed in addition. So of two flows that take the way for differently long the one with
@@ -165,7 +171,7 @@ static uint32_t visible(const struct vb_cc *cc, const struct state *state)
 static uint32_t allowed(const struct vb_cc *cc, const struct state *state)
 {
 	const uint32_t few = scaled(FEW * smaller(cc->min_window, UINT32_MAX / FEW), state->mean, state->window);
-	return sum(few, larger(parameter_ns(cc, LONGEST), 2 * visible(cc, state)));
+	return sum(few, allowed_to_all(cc, state));
 }
 
 /* A queue that grows or shrinks is no variation: what counts is what goes up and down again. */
@@ -221,12 +227,18 @@ static uint32_t long_span(const struct state *state)
 	return larger(WAY_LEAST, 2 * state->mean);
 }
 
-/* Has the queue become much shorter by that? One that is hardly too long says nothing: others like us had no cause. */
+/* A queue that is hardly too long says nothing of others, since not all of us had cause to give way. */
+static bool is_clearly_too_long(const struct vb_cc *cc, const struct state *state, uint32_t queue)
+{
+	return queue / 5 * 4 > allowed(cc, state) || queue / BY_FAR > allowed_to_all(cc, state);
+}
+
+/* Has the queue become much shorter by that? */
 static void judge_way(const struct vb_cc *cc, struct state *state, uint32_t queue)
 {
 	if (queue <= larger(parameter_ns(cc, LONGEST), state->most) / 2)
 		state->ways_in_vain = 0;
-	else if (state->ways_in_vain < IN_VAIN && state->most / 5 * 4 > allowed(cc, state))
+	else if (state->ways_in_vain < IN_VAIN && is_clearly_too_long(cc, state, state->most))
 		state->ways_in_vain++;
 	state->is_beside_others = state->ways_in_vain == IN_VAIN;
 }
@@ -264,9 +276,9 @@ static bool is_long_ago(const struct vb_cc *cc, const struct state *state, vb_ti
 	return vb_time_since(at, now) > (again > of_way ? again : of_way);
 }
 
-static bool may_give_way(const struct state *state, vb_time now)
+static bool may_give_way(const struct state *state, unsigned rounds, vb_time now)
 {
-	return vb_time_since(state->gave_way_at, now) > SELDOM * (vb_time)state->mean * VB_NS;
+	return vb_time_since(state->gave_way_at, now) > rounds * (vb_time)state->mean * VB_NS;
 }
 
 /* ---- Cuts -------------------------------------------------------------------------------------------------------- */
@@ -308,7 +320,7 @@ static void cut_for_queue(struct vb_cc *cc, struct state *state, vb_time now)
 		return;
 	}
 	cut_to(cc, state, larger(window_of(state, allowed(cc, state) / 2), state->window / 2));
-	if (may_give_way(state, now))
+	if (may_give_way(state, SELDOM, now))
 		give_way(state, 0, now);
 }
 
@@ -316,7 +328,7 @@ static void cut_for_queue(struct vb_cc *cc, struct state *state, vb_time now)
 static void heed_others(struct state *state, vb_time now)
 {
 	state->most = larger(state->most, waited(state));
-	if (waited(state) < state->most / 4 * 3 || may_give_way(state, now))
+	if (waited(state) < state->most / 4 * 3 || may_give_way(state, SELDOM, now))
 		give_way(state, WAY_LEAST, now);
 }
 
@@ -341,14 +353,23 @@ static void take_long(struct vb_cc *cc, struct state *state, vb_time now)
 	}
 }
 
+/* A small window is allowed its packets in the queue of others, however long that is: nothing would be noticed. */
+static bool may_be_beside_others(const struct vb_cc *cc, const struct state *state, vb_time now)
+{
+	return !state->is_beside_others && standing(state) / BY_FAR > allowed_to_all(cc, state) &&
+	       may_give_way(state, SELDOM / 4, now);
+}
+
 static void heed_queue(struct vb_cc *cc, struct state *state, vb_time now)
 {
-	const bool is_quiet = standing(state) <= visible(cc, state);
+	const bool is_quiet = standing(state) <= visible(state);
 	state->quiet = is_quiet ? state->quiet + (state->quiet < UINT8_MAX) : 0;
 	if (waited(state) <= allowed(cc, state))
 		take_short(cc, state);
 	else
 		take_long(cc, state, now);
+	if (may_be_beside_others(cc, state, now))
+		give_way(state, WAY_LEAST, now);
 }
 
 /* ---- Losses ------------------------------------------------------------------------------------------------------ */
@@ -374,7 +395,7 @@ static void take_loss(struct vb_cc *cc, struct state *state, vb_time now)
 	state->unmeasured += state->unmeasured < UNMEASURED;
 	if (state->least == 0 || state->unmeasured == UNMEASURED)
 		cut_to(cc, state, state->window / 2);
-	else if (standing(state) > visible(cc, state))
+	else if (standing(state) > visible(state))
 		cut_for_loss(cc, state);
 	else
 		doubt(cc, state, now);
@@ -492,8 +513,8 @@ static const struct vb_cc_parameter parameters[] = {
 	[LONGEST] = { "longest", VB_QUANTITY_TIME, 5 * VB_MS, VB_US, VB_S,
 		"how much longer than the shortest a round trip may be; 5ms: as CoDel's target (RFC 8289), and more than "
 		"processes that wake up vary" },
-	[SHARE] = { "share", VB_QUANTITY_GAIN, VB_GAIN_ONE / 8, VB_GAIN_ONE / 1024, VB_GAIN_ONE,
-		"twice this share of the shortest, if that is longer, and losses count from this share on; 1/8: assumed" },
+	[SHARE] = { "share", VB_QUANTITY_GAIN, VB_GAIN_ONE / 4, VB_GAIN_ONE / 1024, VB_GAIN_ONE,
+		"or this share of the shortest, if that is longer; 1/4: assumed" },
 	[AGAIN] = { "again", VB_QUANTITY_TIME, 5 * VB_S, 10 * VB_MS, 3600 * VB_S,
 		"after so long without one about as short it gives way to measure that anew; 5s: as BBR's second version, "
 		"and not more often than each 100 round trips" },

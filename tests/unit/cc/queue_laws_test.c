@@ -34,7 +34,7 @@ static void at_least(const char *what, double is, double should)
 }
 
 /* Flows that begin together, or half a second apart: equal shares, all of the bottleneck, and a queue of 5 ms and four
- * packets of each, and what more comes within a round trip. */
+ * packets of each, and what more comes within a round trip, or until each of many knows how long the way is. */
 static void share_alike(unsigned flows, uint64_t rate, vb_time base, vb_time apart, double queue_ms)
 {
 	bottleneck_init(&net, rate, 5 * MB);
@@ -58,7 +58,7 @@ static void queue__flows_of_one_length_share_alike(void **state)
 	}
 	share_alike(2, GBIT, 100 * VB_US, 0, 6);
 	share_alike(8, GBIT, 100 * VB_US, 0, 8);
-	share_alike(32, GBIT, 100 * VB_US, 0, 12);
+	share_alike(32, GBIT, 100 * VB_US, 0, 16);
 }
 
 /* Full buffers, of which the shortest is no queue that could be seen: 160 us. */
@@ -92,6 +92,7 @@ static void beside_cubic(uint64_t rate, vb_time base, uint64_t buffer)
 static void queue__stands_beside_cubic(void **state)
 {
 	beside_cubic(GBIT, 100 * VB_US, MB);
+	beside_cubic(GBIT, 5 * VB_MS, MB);
 	beside_cubic(GBIT, 20 * VB_MS, 5 * MB / 8);
 	beside_cubic(GBIT, 20 * VB_MS, 5 * MB / 2);
 	beside_cubic(GBIT, 20 * VB_MS, 10 * MB);
