@@ -20,17 +20,19 @@ enum {
 	INCREASE = 4096,     /* bytes a round, as the plain window */
 	QUIET_TO_DOUBLE = 8, /* rounds without a queue, until the increase is twice as large */
 	DOUBLINGS_MAX = 12,
-	GROWTH_MOST = 64,  /* and a 64th of the window at most */
-	LEAST_PACKETS = 2, /* no cut goes below that */
-	FEW = 4,           /* packets that each flow may have in the queue, whatever it is for the others */
-	MANY = 12,         /* packets: of smaller windows the queue may be, if there are as many of them */
-	LONG_ENOUGH = 8,   /* too long round trips in a row that cut; one by far counts for up to four */
-	FAR = 4,           /* times what is allowed */
-	BY_FAR = 3,        /* times what is allowed to all is more than flows like these leave */
-	IN_VAIN = 4,       /* cuts, or times to give way, after which the queue is somebody else's */
-	SELDOM = 64,       /* round trips between two times to give way, where the window is cut */
-	GROUP = 4,         /* the shortest of the newest four to eight round trips is the queue that stands */
-	UNMEASURED = 3,    /* losses in a row without a round trip between */
+	GROWTH_MOST = 64,      /* and a 64th of the window at most */
+	PACED_LEAST = 1 << 19, /* bytes of a window */
+	LEAST_PACKETS = 2,     /* no cut goes below that */
+	FEW = 4,               /* packets that each flow may have in the queue, whatever it is for the others */
+	MANY = 12,             /* packets: of smaller windows the queue may be, if there are as many of them */
+	LONG_ENOUGH = 8,       /* too long round trips in a row that cut; one by far counts for up to four */
+	FAR = 4,               /* times what is allowed */
+	BY_FAR = 3,            /* times what is allowed to all is more than flows like these leave */
+	IN_VAIN = 4,           /* cuts, or times to give way, after which the queue is somebody else's */
+	WAYS_MOST = 6,         /* half round trips, after which it gives way no more, whatever was measured */
+	SELDOM = 64,           /* round trips between two times to give way, where the window is cut */
+	GROUP = 4,             /* the shortest of the newest four to eight round trips is the queue that stands */
+	UNMEASURED = 3,        /* losses in a row without a round trip between */
 	ALPHA_ONE = 1 << 16,
 };
 
@@ -113,10 +115,11 @@ static uint32_t packets(const struct vb_cc *cc, unsigned count)
 
 /* ---- The answer -------------------------------------------------------------------------------------------------- */
 
-/* Of a window and a quarter in a round trip; of two in slow start, which doubles it. */
+/* Of a window and a quarter in a round trip; of two in slow start, which doubles it. An acknowledgement may be asked
+ * for each 64 KiB only: with small windows the pace alone would make it late, and that would look like a queue. */
 static uint64_t rate(const struct vb_cc *cc, const struct state *state)
 {
-	if (state->least == 0 || state->least < parameter_ns(cc, EVENLY))
+	if (state->least < parameter_ns(cc, EVENLY) || cc->window_bytes < PACED_LEAST || state->mean == 0)
 		return 0;
 	const uint64_t quarters = state->is_past_slow_start ? 5 : 8;
 	return cc->window_bytes * quarters / 4 * (VB_S / VB_NS) / state->mean + 1;
@@ -267,6 +270,14 @@ static void go_on_giving_way(const struct vb_cc *cc, struct state *state, uint32
 	state->group_has = 1;
 	state->last_group = state->most = state->too_long = 0;
 	state->is_settling = true;
+}
+
+/* Nothing is timed while what was lost is sent again: then it was in vain. */
+static void give_up_giving_way(struct state *state, vb_time now)
+{
+	const uint32_t most = sum(state->way_span, larger(state->mean, state->newest) / 2 * WAYS_MOST);
+	if (state->gives_way && as_ns(vb_time_since(state->gave_way_at, now)) > most)
+		state->gives_way = 0;
 }
 
 /* On long ways not as often, since it takes round trips. */
@@ -489,6 +500,7 @@ static void take_ack(struct vb_cc *cc, struct state *state, const struct vb_cc_s
 	state->until_next_cut -= smaller(signal->acked, state->until_next_cut);
 	if (signal->rtt > 0)
 		take_round(cc, state, signal);
+	give_up_giving_way(state, signal->now);
 	note_marks(state, signal->acked, signal->is_marked);
 	if (signal->is_marked)
 		cut_for_mark(cc, state);

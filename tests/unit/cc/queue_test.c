@@ -234,18 +234,37 @@ static void queue__gives_way_to_see_how_long_the_way_is(void **state)
 	stop(&flow);
 }
 
+/* As when it goes back, and what it sends again is not timed. */
+static void queue__gives_way_no_longer_when_nothing_is_measured(void **state)
+{
+	struct flow flow;
+	start(&flow, "queue");
+	rounds(&flow, 5, 20 * VB_MS);
+	uint32_t before = flow.cc.window_bytes;
+	lose(&flow);
+	assert_int_equal(flow.cc.window_bytes, PACKET);
+	for (int i = 0; i < 6; i++) {
+		flow.now += 20 * VB_MS;
+		tell(&flow, (struct vb_cc_signal){ .event = VB_CC_ACKED, .acked = PACKET, .flight = PACKET });
+	}
+	assert_in_range(flow.cc.window_bytes, before, before + PACKET);
+	stop(&flow);
+}
+
 static void queue__is_paced_on_long_ways(void **state)
 {
 	struct flow flow;
 	start(&flow, "queue");
-	round_of(&flow, 999 * VB_US);
+	rounds(&flow, 8, 999 * VB_US);
 	assert_int_equal(flow.cc.rate, 0);
 	stop(&flow);
 	start(&flow, "queue");
+	rounds(&flow, 2, 10 * VB_MS);
+	assert_int_equal(flow.cc.rate, 0); /* too small a window */
 	round_of(&flow, 10 * VB_MS);
-	assert_in_range(flow.cc.rate, 2 * 2 * FIRST * 100, 2 * 2 * FIRST * 100 + 1); /* it doubles, in slow start */
-	rounds(&flow, 20, 30 * VB_MS);
-	assert_in_range(flow.cc.rate, flow.cc.window_bytes * 5 / 4 * 33, flow.cc.window_bytes * 5 / 4 * 50);
+	assert_in_range(flow.cc.rate, 2 * 8 * FIRST * 100, 2 * 8 * FIRST * 100 + 1); /* it doubles, in slow start */
+	rounds(&flow, 8, 30 * VB_MS);
+	assert_in_range(flow.cc.rate, (uint64_t)flow.cc.window_bytes * 33, (uint64_t)flow.cc.window_bytes * 100);
 	stop(&flow);
 }
 
@@ -315,6 +334,7 @@ int main(void)
 		cmocka_unit_test(queue__losses_count_where_no_round_trip_is_measured),
 		cmocka_unit_test(queue__much_that_is_lost_counts_without_one),
 		cmocka_unit_test(queue__gives_way_to_see_how_long_the_way_is),
+		cmocka_unit_test(queue__gives_way_no_longer_when_nothing_is_measured),
 		cmocka_unit_test(queue__is_paced_on_long_ways),
 		cmocka_unit_test(queue__marks_cut_by_half_of_their_share),
 		cmocka_unit_test(queue__cnps_cut_as_if_all_were_marked),
