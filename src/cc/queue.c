@@ -66,6 +66,8 @@ struct state {
 	bool is_least_old; /* it gives way to know the shortest round trip anew */
 };
 
+_Static_assert(sizeof(struct state) <= 128, "two cache lines");
+
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -545,4 +547,3 @@ const struct vb_cc_algorithm vb_cc_queue = {
 	.parameters = parameters,
 	.parameter_count = sizeof(parameters) / sizeof(parameters[0]),
 };
-_Static_assert(sizeof(struct state) <= 128, "two cache lines");
