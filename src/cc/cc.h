@@ -130,6 +130,8 @@ extern const struct vb_cc_algorithm vb_cc_timely;
 extern const struct vb_cc_algorithm vb_cc_swift;
 /* By marks and the delay in queues. */
 extern const struct vb_cc_algorithm vb_cc_nscc;
+/* By the queue that round trips show; losses without one do not count. */
+extern const struct vb_cc_algorithm vb_cc_queue;
 /* No congestion control. */
 extern const struct vb_cc_algorithm vb_cc_none;
 /* A rate that CNPs, or marks in acknowledgements, cut. */

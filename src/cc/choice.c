@@ -9,7 +9,7 @@
 #include "base/words.h"
 
 const struct vb_cc_algorithm *const vb_cc_algorithms[] = { &vb_cc_none, &vb_cc_window, &vb_cc_dcqcn, &vb_cc_hpcc,
-	&vb_cc_dctcp, &vb_cc_timely, &vb_cc_swift, &vb_cc_nscc, NULL };
+	&vb_cc_dctcp, &vb_cc_timely, &vb_cc_swift, &vb_cc_nscc, &vb_cc_queue, NULL };
 
 enum { WORD = 64 };
 
