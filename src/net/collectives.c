@@ -395,7 +395,7 @@ uint32_t collective_parts(const struct collective *of, const struct hosts *hosts
 {
 	const uint32_t by_nics = hosts->nics < of->gpus ? hosts->nics : of->gpus;
 	const uint32_t nics = hosts_nics_of_gpu(hosts) * (enters_by_nics(of) ? by_nics : 1);
-	const uint32_t used = of->channels && of->channels < nics ? of->channels : nics;
+	const uint32_t used = of->nccl.channels && of->nccl.channels < nics ? of->nccl.channels : nics;
 	const uint32_t most = used * (hosts->ports ? hosts->ports : 1);
 	return of->ranks > of->gpus && most > 0 && of->bytes >= most ? most : 1;
 }

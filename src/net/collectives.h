@@ -34,14 +34,24 @@
 #include "base/time.h"
 #include "net/hosts.h"
 
+/* What NCCL's variables set. */
+struct nccl_settings {
+	uint32_t channels; /* it is at most so many rings or trees; 0: any number */
+	uint32_t qps;      /* of a connection between hosts (collective_qps.h); 0: 1 */
+	bool is_cut;       /* each request over all of them */
+};
+
+static inline bool nccl_settings_equal(const struct nccl_settings *a, const struct nccl_settings *b)
+{
+	return a->channels == b->channels && a->qps == b->qps && a->is_cut == b->is_cut;
+}
+
 struct collective {
 	const char *kind, *algorithm; /* an algorithm that is NULL or empty: the kind's first */
 	uint32_t ranks;               /* at least 2 */
 	uint64_t bytes;               /* S */
 	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
-	uint32_t channels;            /* it is at most so many rings or trees; 0: any number */
-	uint32_t qps;                 /* of a connection between hosts (collective_qps.h); 0: 1 */
-	bool is_cut;                  /* each request over all of them */
+	struct nccl_settings nccl;
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */

@@ -38,7 +38,7 @@ static void count_step(struct traffic *traffic, const struct simulation *simulat
 	uint32_t rank, struct collective_step is, double times)
 {
 	const bool leaves = crosses(simulation, rank, is.to);
-	const uint32_t cuts = leaves && of->is_cut && of->qps > 1 ? of->qps : 1;
+	const uint32_t cuts = leaves && of->nccl.is_cut && of->nccl.qps > 1 ? of->nccl.qps : 1;
 
 	traffic->messages += times * cuts;
 	traffic->bytes += (double)is.bytes * times;

@@ -54,8 +54,8 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 		.algorithm = algorithm,
 		.ranks = ranks,
 		.bytes = bytes,
-		.qps = qps,
-		.is_cut = is_cut,
+		.nccl.qps = qps,
+		.nccl.is_cut = is_cut,
 		.start = 5,
 		.gpus = GPUS,
 		.reduces = true };
@@ -290,7 +290,7 @@ static void rings__share_out_what_is_sent(void **state)
 	uint64_t bytes = 0;
 	assert_int_equal(collective_parts(&of, &hosts), GPUS);
 	assert_int_equal(collective_parts(&of, &(struct hosts){ .gpus = GPUS, .nics = 2 * GPUS }), 2 * GPUS);
-	of.channels = 3;
+	of.nccl.channels = 3;
 	assert_int_equal(collective_parts(&of, &(struct hosts){ .gpus = GPUS, .nics = 2 * GPUS }), 3);
 	of.wire = 2000;
 	assert_int_equal(collective_parts(&of, &hosts), 3);
