@@ -75,8 +75,11 @@ static void send(const struct collective_out *calls, const struct collective_sen
 {
 	const struct out *out = (const struct out *)calls;
 	const struct collective *of = &out->job->of;
-	const uint32_t from = place_of(out->job, out->rank), cuts = collective_cuts(of, from, sent->to);
-	if (cuts == 1)
+	const uint32_t from = place_of(out->job, out->rank);
+	const uint32_t cuts = sent->opens ? 1 : collective_cuts(of, from, sent->to);
+	if (sent->opens)
+		send_by(out, sent, collective_qps(of, from, sent->to), sent->bytes, sent->tag);
+	else if (cuts == 1)
 		send_by(out, sent, sent->turn % collective_qps(of, from, sent->to), sent->bytes, sent->tag);
 	for (uint32_t qp = 0; cuts > 1 && qp < cuts; qp++)
 		send_by(out, sent, qp, collective_cut(sent->bytes, cuts, qp),

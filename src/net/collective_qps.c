@@ -43,10 +43,10 @@ static uint64_t messages_by_edges(
 	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
 {
 	struct collective_edge edges[COLLECTIVE_EDGES];
-	uint64_t messages = 0;
+	uint64_t messages = collective_sends(of, algorithm, place);
 	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
-		messages += (uint64_t)collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]) *
-			    collective_cuts(of, place, edges[i].to);
+		messages += (uint64_t)collective_pieces(of, edges[i].bytes) * collective_copies(of, &edges[i]) *
+			    (collective_cuts(of, place, edges[i].to) - 1);
 	return messages;
 }
 
@@ -57,7 +57,7 @@ uint64_t collective_cut_messages(const struct collective *of, const struct colle
 	uint64_t messages = 0;
 	if (!of->nccl.is_cut || of->nccl.qps < 2)
 		return collective_messages(of);
-	if (of->gpus < 2)
+	if (of->gpus < 2 && !algorithm->edges)
 		return collective_messages(of) * of->nccl.qps;
 	for (uint32_t place = 0; place < alike; place++)
 		messages += algorithm->edges ? messages_by_edges(of, algorithm, place)

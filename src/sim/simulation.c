@@ -108,7 +108,7 @@ static int add_parts(
 	const uint32_t parts = collective_parts(of, &simulation->hosts), qps = of->nccl.qps ? of->nccl.qps : 1;
 	int rc = 0;
 
-	if (parts + qps - 1 > MESSAGE_MOST_CHANNEL) {
+	if (parts + qps > MESSAGE_MOST_CHANNEL) {
 		snprintf(why, size,
 			"it is %" PRIu32 " parts, one for each port of a host's NICs, with %" PRIu32
 			" QPs each: write fewer NICs or QPs, or nccl.channels",

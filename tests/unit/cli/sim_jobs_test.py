@@ -166,6 +166,17 @@ class Jobs(SimCase):
             self.assertIn(says, self.sim("--dry-run", "--set", f"workload.algorithm={algorithm}", "--set", "workload.nccl.channels=2",
                                          self.root / "examples/dgx-16.yaml").stdout)
 
+    def test_collective__has_the_buffers_that_nccl_is_told(self):
+        """A buffer goes by a connection in each round trip, so a long way takes a quarter of the time with four times the buffer."""
+        scenario = self.scenario("network: {topology: switch, endpoints: 2, host-rate: 400G, host-delay: 100us, switch: {profile: ideal}}\n"
+                                 "transport: {cc: none, ack-every: 16}\nworkload: [{kind: broadcast, bytes: 64MiB}]\n")
+        for buffer in (1, 4):
+            told = self.json(scenario, "--set", f"workload.nccl.buffsize={buffer}MiB", "--csv", "m.csv")
+            self.assertAlmostEqual(told["jct_ps"] / (64 / buffer * 400e6 + buffer * 2**20 * 8 / 400e9 * 1e12), 1, delta=0.08)
+            self.assertEqual(told["operations"], 2 * 64 * 8 // buffer - 8)     # pieces, and what opens all slots but the first eight
+            with open(self.place / "m.csv") as file:
+                self.assertEqual(len(list(csv.DictReader(file))), told["operations"])
+
     def test_table__has_the_settings_of_nccl_that_its_scenario_has(self):
         """As the workload of the same size has them; of several workloads they are the same, or the table is refused."""
         text = ("network: {topology: leaf-spine, endpoints: 8, leaves: 2, spines: 4, host-rate: 100G, fabric-rate: 25G, "
