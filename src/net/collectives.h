@@ -34,7 +34,7 @@
 #include "base/time.h"
 #include "net/hosts.h"
 
-/* What NCCL's variables set. */
+/* Values of NCCL's variables. */
 struct nccl_settings {
 	uint32_t channels; /* it is at most so many rings or trees; 0: any number */
 	uint32_t qps;      /* of a connection between hosts (collective_qps.h); 0: 1 */

@@ -380,7 +380,8 @@ const struct scenario_key scenario_keys[] = {
 	  "messages take them in turn" },
 	{ "workload.*.nccl.split-data", VALUE_FLAG, WORKLOAD(nccl.is_cut), .preset = "no", IN(COLLECTIVES "|barrier"),
 	  .help = "NCCL_IB_SPLIT_DATA_ON_QPS: each message is cut over all QPs" },
-	{ "workload.*.nccl.buffsize", VALUE_BYTES, WORKLOAD(nccl.buffer), BOUNDS(65536, 1u << 30), IN(COLLECTIVES "|barrier"),
+	{ "workload.*.nccl.buffsize", VALUE_BYTES, WORKLOAD(nccl.buffer), BOUNDS(65536, 1u << 30),
+	  IN(COLLECTIVES "|barrier"),
 	  .help = "NCCL_BUFFSIZE: of a connection that pieces go by, eight slots of a piece each, which its receiver opens; "
 	  "left out: pieces of 128 KiB, and there is always room" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
