@@ -34,14 +34,25 @@
 #include "base/time.h"
 #include "net/hosts.h"
 
+/* Values of NCCL's variables. */
+struct nccl_settings {
+	uint32_t channels; /* it is at most so many rings or trees; 0: any number */
+	uint32_t qps;      /* of a connection between hosts (collective_qps.h); 0: 1 */
+	bool is_cut;       /* each request over all of them */
+	uint64_t buffer;   /* of a connection, in bytes (collective_slots.h); 0: its receiver always has room */
+};
+
+static inline bool nccl_settings_equal(const struct nccl_settings *a, const struct nccl_settings *b)
+{
+	return a->channels == b->channels && a->qps == b->qps && a->is_cut == b->is_cut && a->buffer == b->buffer;
+}
+
 struct collective {
 	const char *kind, *algorithm; /* an algorithm that is NULL or empty: the kind's first */
 	uint32_t ranks;               /* at least 2 */
 	uint64_t bytes;               /* S */
 	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
-	uint32_t channels;            /* it is at most so many rings or trees; 0: any number */
-	uint32_t qps;                 /* of a connection between hosts (collective_qps.h); 0: 1 */
-	bool is_cut;                  /* each request over all of them */
+	struct nccl_settings nccl;
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */
@@ -75,9 +86,14 @@ struct collective_edge {
 	uint16_t needs;   /* a bit for each edge by which it comes to this rank */
 	uint8_t comes_by; /* the number of this edge at its receiver */
 	/* By a switch that reduces: a copy goes to each GPU of the host, of which `to` is the first; a part of a sum
-	 * comes from each, and no piece is sent before one has come by the edge `opened_by` that makes room for it. */
+	 * comes from each. */
 	bool is_copy, is_of_sum;
-	uint8_t opened_by;
+	uint64_t bytes;
+};
+
+/* Who sends to a place by one of its edges: so many places, from the first on, and so many bytes each. */
+struct collective_source {
+	uint32_t first, count; /* count 0: nobody */
 	uint64_t bytes;
 };
 
@@ -104,15 +120,15 @@ struct collective_algorithm {
 	double (*buffers)(double n); /* what the busiest rank sends or gets, in buffers of S bytes */
 	uint32_t (*edges)(const struct collective *of, uint32_t place, struct collective_edge edges[COLLECTIVE_EDGES]);
 	double (*alphas)(double n); /* NULL: as many as there are steps that wait for each other */
-	uint32_t (*receives)(const struct collective *of, uint32_t place); /* messages, where it is by edges */
-	struct collective_law (*law)(const struct collective *of);         /* NULL: by buffers and alphas */
+	struct collective_source (*source)(const struct collective *of, uint32_t place, uint32_t edge); /* by edges */
+	struct collective_law (*law)(const struct collective *of); /* NULL: by buffers and alphas */
 	bool is_by_switch;
 	bool is_by_nics; /* over hosts with several NICs it is as many, each entering and leaving by another GPU */
 };
 
 /* The pieces of so many bytes, and how large each is. */
-uint32_t collective_pieces(uint64_t bytes);
-uint64_t collective_piece(uint64_t bytes, uint32_t piece);
+uint32_t collective_pieces(const struct collective *of, uint64_t bytes);
+uint64_t collective_piece(const struct collective *of, uint64_t bytes, uint32_t piece);
 uint32_t collective_steps(const struct collective *of, const struct collective_algorithm *algorithm);
 /* FOR_BOTH_RINGS: what a step waits for, and in which ring it is. */
 struct collective_needs {

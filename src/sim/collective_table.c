@@ -147,7 +147,7 @@ static int measure(struct table *table)
 		const struct simulation *simulation = &session.simulation;
 		struct collective empty = simulation->given, large = simulation->given;
 		empty.bytes = 0;
-		large.channels = 0;
+		large.nccl = session.scenario->workloads[0].workload.nccl; /* not what NCCL takes for a byte */
 		session_warn(&session);
 		table->alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
 		table->bytes_per_us = payload_rate(simulation, &large);

@@ -105,10 +105,10 @@ static int add_part(struct simulation *simulation, uint32_t workload, const stru
 static int add_parts(
 	struct simulation *simulation, uint32_t workload, const struct collective *of, char *why, size_t size)
 {
-	const uint32_t parts = collective_parts(of, &simulation->hosts), qps = of->qps ? of->qps : 1;
+	const uint32_t parts = collective_parts(of, &simulation->hosts), qps = of->nccl.qps ? of->nccl.qps : 1;
 	int rc = 0;
 
-	if (parts + qps - 1 > MESSAGE_MOST_CHANNEL) {
+	if (parts + qps > MESSAGE_MOST_CHANNEL) {
 		snprintf(why, size,
 			"it is %" PRIu32 " parts, one for each port of a host's NICs, with %" PRIu32
 			" QPs each: write fewer NICs or QPs, or nccl.channels",

@@ -33,17 +33,23 @@ static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t
 	return hosts_host_of(hosts, rank) != hosts_host_of(hosts, other);
 }
 
-/* So many messages like this one. Those that stay in their host are no packets. */
-static void count_step(struct traffic *traffic, const struct simulation *simulation, const struct collective *of,
-	uint32_t rank, struct collective_step is, double times)
+/* So many messages like this one, if they leave their host in so many parts each. Those that stay are no packets. */
+static void count_cut(struct traffic *traffic, const struct simulation *simulation, uint32_t rank,
+	struct collective_step is, double times, uint32_t parts)
 {
 	const bool leaves = crosses(simulation, rank, is.to);
-	const uint32_t cuts = leaves && of->is_cut && of->qps > 1 ? of->qps : 1;
+	const uint32_t cuts = leaves ? parts : 1;
 
 	traffic->messages += times * cuts;
 	traffic->bytes += (double)is.bytes * times;
 	if (leaves)
 		count(traffic, (is.bytes + cuts - 1) / cuts, times * cuts, &simulation->config);
+}
+
+static void count_step(struct traffic *traffic, const struct simulation *simulation, const struct collective *of,
+	uint32_t rank, struct collective_step is, double times)
+{
+	count_cut(traffic, simulation, rank, is, times, of->nccl.is_cut && of->nccl.qps > 1 ? of->nccl.qps : 1);
 }
 
 /* By steps all hosts send what the first does, but for a byte. */
@@ -62,12 +68,12 @@ static void count_steps(struct traffic *traffic, const struct simulation *simula
 static void count_edge(struct traffic *traffic, const struct simulation *simulation, const struct collective *of,
 	uint32_t rank, uint32_t to, uint64_t bytes, uint32_t copies)
 {
-	const uint32_t last = collective_pieces(bytes) - 1;
+	const uint32_t last = collective_pieces(of, bytes) - 1;
 
-	count_step(traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(bytes, 0) },
+	count_step(traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(of, bytes, 0) },
 		(double)last * copies);
-	count_step(
-		traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(bytes, last) }, copies);
+	count_step(traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(of, bytes, last) },
+		copies);
 }
 
 /* By edges each rank sends something else: a chain's end nothing, an inner rank of a tree more than a leaf. */
@@ -79,9 +85,13 @@ static void count_edges(struct traffic *traffic, const struct simulation *simula
 		for (uint32_t place = 0; place < job->of.ranks; place++)
 			for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
 				const uint32_t *rank_at = job->groups->rank_at + first;
-				count_edge(traffic, simulation, &job->of, rank_at[collective_rank_at(&job->of, place)],
-					rank_at[collective_rank_at(&job->of, edges[i].to)], edges[i].bytes,
+				const uint32_t rank = rank_at[collective_rank_at(&job->of, place)];
+				const uint32_t to = rank_at[collective_rank_at(&job->of, edges[i].to)];
+				count_edge(traffic, simulation, &job->of, rank, to, edges[i].bytes,
 					collective_copies(&job->of, &edges[i]));
+				count_cut(traffic, simulation, to,
+					(struct collective_step){ rank, COLLECTIVE_OPENING_BYTES },
+					collective_opened(&job->of, job->algorithm, &edges[i]), 1);
 			}
 }
 

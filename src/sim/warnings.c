@@ -10,6 +10,7 @@
 #include "fabric/thresholds.h"
 #include "sim/idle_keys.h"
 #include "sim/link_name.h"
+#include "sim/nccl_keys.h"
 #include "sim/simulation.h"
 #include "sim/step_keys.h"
 #include "sim/traffic.h"
@@ -404,6 +405,14 @@ static void look_at_steps(struct looking *looking)
 		warn(looking, "run.limit: without packets a step has no limit, only its check by packets has");
 }
 
+static void look_at_nccl(struct looking *looking)
+{
+	const char *path, *why;
+
+	for (size_t place = 0; (path = nccl_keys_idle(looking->simulation, &place, &why));)
+		warn(looking, "%s: %s: no effect", path, why);
+}
+
 /* A congestion control uses marks, or the scenario configures them. */
 static bool marks_matter(const struct simulation *simulation)
 {
@@ -444,5 +453,6 @@ void warnings_find(struct simulation *simulation)
 	if (!simulation->config.by_flows)
 		look_at_packets(&looking);
 	look_at_idle_keys(&looking);
+	look_at_nccl(&looking);
 	look_at_steps(&looking);
 }

@@ -166,6 +166,36 @@ class Jobs(SimCase):
             self.assertIn(says, self.sim("--dry-run", "--set", f"workload.algorithm={algorithm}", "--set", "workload.nccl.channels=2",
                                          self.root / "examples/dgx-16.yaml").stdout)
 
+    def test_collective__has_the_buffers_that_nccl_is_told(self):
+        """A buffer goes by a connection in each round trip, so a long way takes a quarter of the time with four times the buffer."""
+        scenario = self.scenario("network: {topology: switch, endpoints: 2, host-rate: 400G, host-delay: 100us, switch: {profile: ideal}}\n"
+                                 "transport: {cc: none, ack-every: 16}\nworkload: [{kind: broadcast, bytes: 64MiB}]\n")
+        for buffer in (1, 4):
+            told = self.json(scenario, "--set", f"workload.nccl.buffsize={buffer}MiB", "--csv", "m.csv")
+            self.assertAlmostEqual(told["jct_ps"] / (64 / buffer * 400e6 + buffer * 2**20 * 8 / 400e9 * 1e12), 1, delta=0.08)
+            self.assertEqual(told["operations"], 2 * 64 * 8 // buffer - 8)     # pieces, and what opens all slots but the first eight
+            with open(self.place / "m.csv") as file:
+                self.assertEqual(len(list(csv.DictReader(file))), told["operations"])
+
+    def test_table__has_the_settings_of_nccl_that_its_scenario_has(self):
+        """As the workload of the same size has them; of several workloads they are the same, or the table is refused."""
+        text = ("network: {topology: leaf-spine, endpoints: 8, leaves: 2, spines: 4, host-rate: 100G, fabric-rate: 25G, "
+                "switch: {profile: ideal}}\ntransport: {cc: none, ack-every: 16}\nworkload:\n  - {kind: allreduce, bytes: 4MiB%s}\n")
+        times = set()
+        for nccl in ("", ", nccl: {qps: 4}", ", nccl: {qps: 4, split-data: yes}"):
+            scenario = self.scenario(text % nccl)
+            row = self.json("--collective", "allreduce", "--sizes", "4M", scenario)[0]
+            self.assertEqual(row["time_ps"], self.json(scenario)["jct_ps"])
+            times.add(row["time_ps"])
+        self.assertEqual(len(times), 3)
+        table = ["--collective", "allreduce", "--sizes", "64M", self.root / "examples/dgx-16.yaml"]
+        few, all_of_them = self.json(*table, "--set", "workload.nccl.channels=2")[0], self.json(*table)[0]
+        self.assertGreater(few["time_ps"], 2 * all_of_them["time_ps"])
+        self.assertGreater(few["law_ps"], 2 * all_of_them["law_ps"])
+        several = self.scenario(text % ", nccl: {qps: 4}" + "  - {kind: alltoall, bytes: 1MB}\n")
+        done = self.sim("--collective", "allreduce", several, status=2)
+        self.assertIn("--collective has the nccl keys of the scenario, and workload.1 has others than workload.0", done.stderr)
+
     def test_collective__of_more_parts_than_connections_have_numbers_is_refused(self):
         many = self.scenario("network: {topology: leaf-spine, endpoints: 2048, leaves: 16, spines: 2, host-rate: 100G, nic: {ports: 2}}\n"
                              "hosts: {gpus: 4, nics: 1024, scale-up: 1T}\nworkload: [{kind: allreduce, bytes: 16MiB}]\n")
