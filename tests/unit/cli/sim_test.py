@@ -759,6 +759,10 @@ workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
         self.assertTrue(400 < beside["busbw_gb_s"] < 450, beside["busbw_gb_s"])
         self.assertEqual(beside["result_hash"],
                          self.json(scenario, "--set", "hosts.placement=0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14")["result_hash"])
+        self.assertEqual(beside["result_hash"],
+                         self.json(scenario, "--set", "hosts.placement=[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14]")["result_hash"])
+        self.assertIn(beside["result_hash"], self.sim("--json", "--compare", scenario, "hosts.placement=packed,[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14]").stdout)
+        self.assertIn("hosts.placement: this is not YAML", self.sim(scenario, "--set", "hosts.placement=[0, 4", status=2).stderr)
         for threads in 2, 4:
             self.assertEqual(self.json(scenario, "--threads", threads)["result_hash"], apart["result_hash"])
 
