@@ -42,6 +42,7 @@ struct collective {
 	uint32_t channels;            /* it is at most so many rings or trees; 0: any number */
 	uint32_t qps;                 /* of a connection between hosts (collective_qps.h); 0: 1 */
 	bool is_cut;                  /* each request over all of them */
+	enum hosts_rails rails;       /* of its messages between hosts */
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */

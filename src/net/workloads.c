@@ -264,6 +264,7 @@ bool workload_collective(const struct workload *workload, uint32_t ranks, struct
 		.channels = workload->channels,
 		.qps = workload->qps,
 		.is_cut = workload->is_cut,
+		.rails = workload->rails,
 		.start = workload->start,
 		.traffic_class = workload->traffic_class };
 	return true;

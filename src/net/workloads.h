@@ -31,6 +31,7 @@ struct workload {
 	char algorithm[24];     /* of a collective; empty: its first */
 	uint32_t channels, qps; /* of a collective: as in struct collective */
 	bool is_cut;
+	enum hosts_rails rails; /* of a collective */
 	char group[64]; /* of a collective: the dimensions whose groups run it (dimensions.h); empty: one group */
 	uint8_t traffic_class;
 };

@@ -380,6 +380,10 @@ const struct scenario_key scenario_keys[] = {
 	  "messages take them in turn" },
 	{ "workload.*.nccl.split-data", VALUE_FLAG, WORKLOAD(is_cut), .preset = "no", IN(COLLECTIVES "|barrier"),
 	  .help = "NCCL_IB_SPLIT_DATA_ON_QPS: each message is cut over all QPs" },
+	{ "workload.*.nccl.pxn", VALUE_WORD, WORKLOAD(rails), .words = "as-hosts|yes|no", .preset = "as-hosts",
+	  IN(COLLECTIVES "|barrier"),
+	  .help = "NCCL_PXN_DISABLE: whether a message leaves by the NIC on its receiver's rail, or by its own GPU's; "
+		  "as-hosts: as hosts.keeps-rails says" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
 	  .help = "start of the first flow" },
 	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",
