@@ -24,6 +24,7 @@ SMALLER = {
     "allreduce-1024": ["workload.bytes=1MiB", "network.radix=8"],
     "all-to-all-256": ["workload.bytes=1MiB"],
     "dgx-16": ["workload.bytes=8MiB"],
+    "checkpoint": ["workload.bytes=80MB"],
     "two-jobs": ["workload.0.bytes=1MiB", "workload.1.bytes=1MiB"],
     "gpt13b-128": ["workload.layers=1", "workload.hidden=1280", "workload.ffn=5120", "workload.vocabulary=1000"],
     "rail": ["workload.0.bytes=100kB", "workload.1.bytes=100kB"],
