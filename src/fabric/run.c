@@ -303,9 +303,10 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 			flow->dst);
 	}
 	for (uint32_t i = 0; i < fabric->config->job_count; i++) {
+		const struct job *job = fabric->config->jobs[i];
+		const struct hosts hosts = hosts_to(&fabric->config->hosts, job->rails);
 		uint32_t from, to;
-		if (routes_join(fabric->routes, fabric->network, &fabric->config->hosts, fabric->config->jobs[i]->ranks,
-			    &from, &to))
+		if (routes_join(fabric->routes, fabric->network, &hosts, job->ranks, &from, &to))
 			continue;
 		routes_free(fabric->routes);
 		return why_not(why, why_size, "job %u: no path leads between endpoints %u and %u", i, from, to);

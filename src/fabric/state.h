@@ -252,6 +252,7 @@ struct fabric {
 	struct endpoint *endpoints;
 	struct rank *ranks;
 	uint32_t rank_count;
+	bool sends_by_any_nic;            /* a rank may, of its host: some job keeps rails */
 	struct domain *domains;           /* scale_up.h, by host; NULL: there are none */
 	const struct endpoint_kind *kind; /* of all endpoints; NULL: they are a holder's */
 	struct tcp *tcp;                  /* for endpoints of this kind */

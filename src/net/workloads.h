@@ -30,6 +30,7 @@ struct workload {
 			    percent); empty: all flows have `bytes` */
 	char algorithm[24]; /* of a collective; empty: its first */
 	struct nccl_settings nccl;
+	enum hosts_rails rails; /* of a collective */
 	char group[64]; /* of a collective: the dimensions whose groups run it (dimensions.h); empty: one group */
 	uint8_t traffic_class;
 };

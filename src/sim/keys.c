@@ -384,6 +384,10 @@ const struct scenario_key scenario_keys[] = {
 	  IN(COLLECTIVES "|barrier"),
 	  .help = "NCCL_BUFFSIZE: of a connection that pieces go by, eight slots of a piece each, which its receiver opens; "
 	  "left out: pieces of 128 KiB, and there is always room" },
+	{ "workload.*.nccl.pxn", VALUE_WORD, WORKLOAD(rails), .words = "as-hosts|yes|no", .preset = "as-hosts",
+	  IN(COLLECTIVES "|barrier"),
+	  .help = "NCCL_PXN_DISABLE: whether a message leaves by the NIC on its receiver's rail, or by its own GPU's; "
+		  "as-hosts: as hosts.keeps-rails says" },
 	{ "workload.*.start", VALUE_TIME, WORKLOAD(start), ANY_TIME, .preset = "0", IN(WORKLOADS),
 	  .help = "start of the first flow" },
 	{ "workload.*.spread", VALUE_TIME, WORKLOAD(spread), ANY_TIME, .preset = "0",

@@ -90,22 +90,23 @@ int session_refuse(const struct session *session, const char *file, int error, c
 }
 
 /* All settings except the congestion control, of which the last counts. */
-static int apply(struct document *document, const struct sim_setting *settings, unsigned count, const char **cc)
+static int apply(struct document *document, const struct sim_setting *settings, unsigned count, const char **cc,
+	struct document_error *error)
 {
-	int error = 0;
+	int rc = 0;
 
-	for (unsigned i = 0; !error && i < count; i++)
+	for (unsigned i = 0; !rc && i < count; i++)
 		if (strcmp(settings[i].key, "transport.cc") == 0)
 			*cc = settings[i].value;
 		else
-			error = scenario_set(document, settings[i].key, settings[i].value);
-	return error;
+			rc = scenario_set(document, settings[i].key, settings[i].value, error);
+	return rc;
 }
 
 /* A variant's name chooses the variant, any other name an algorithm. */
-static int apply_cc(struct document *document, const char *cc)
+static int apply_cc(struct document *document, const char *cc, struct document_error *error)
 {
-	return cc ? document_set(document, variant_exists(document, cc) ? "variant" : "transport.cc", cc) : 0;
+	return cc ? document_set(document, variant_exists(document, cc) ? "variant" : "transport.cc", cc, error) : 0;
 }
 
 static int read_scenario(struct session *session, const char *file, const struct sim_options *options,
@@ -120,11 +121,11 @@ static int read_scenario(struct session *session, const char *file, const struct
 
 	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - file) + !(slash - file) : 0, file);
 	if (!rc)
-		rc = apply(document, options->settings, options->setting_count, &cc);
+		rc = apply(document, options->settings, options->setting_count, &cc, &error);
 	if (!rc)
-		rc = apply(document, settings, count, &cc);
+		rc = apply(document, settings, count, &cc, &error);
 	if (!rc)
-		rc = apply_cc(document, cc);
+		rc = apply_cc(document, cc, &error);
 	if (!rc)
 		rc = scenario_fill(session->scenario, document, directory, &error);
 	if (rc == -EINVAL && *error.text)

@@ -248,14 +248,15 @@ uint64_t traffic_flows(const struct simulation *simulation)
 }
 
 /* From a rank to another; to the next host's if that one is in its own, since some GPU of this host sends to it. */
-static struct flow flow_between(const struct simulation *simulation, uint32_t rank, uint32_t to, uint32_t part)
+static struct flow flow_between(
+	const struct simulation *simulation, enum hosts_rails rails, uint32_t rank, uint32_t to, uint32_t part)
 {
-	const struct hosts *hosts = &simulation->hosts;
+	const struct hosts hosts = hosts_to(&simulation->hosts, rails);
 
 	if (!crosses(simulation, rank, to))
-		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
-	return (struct flow){ .src = hosts_sends_by(hosts, rank, to, part),
-		.dst = hosts_receives_by(hosts, rank, to, part),
+		to = (rank + (hosts.gpus ? hosts.gpus : 1)) % simulation_ranks(simulation);
+	return (struct flow){ .src = hosts_sends_by(&hosts, rank, to, part),
+		.dst = hosts_receives_by(&hosts, rank, to, part),
 		.bytes = 1 };
 }
 
@@ -268,13 +269,13 @@ static struct flow flow_of_graph(const struct simulation *simulation, uint32_t r
 	for (uint32_t i = graph->first[rank]; i < graph->first[rank + 1] && !crosses(simulation, rank, to); i++)
 		if (graph->operations[i].kind == GRAPH_SEND)
 			to = graph->operations[i].peer;
-	return flow_between(simulation, rank, to, 0);
+	return flow_between(simulation, RAILS_AS_HOSTS, rank, to, 0);
 }
 
 static struct flow flow_of_service(const struct simulation *simulation, const struct service *service)
 {
 	const struct service_load load = service->kind->load(service);
-	return flow_between(simulation, load.from, load.to, 0);
+	return flow_between(simulation, RAILS_AS_HOSTS, load.from, load.to, 0);
 }
 
 struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
@@ -298,7 +299,7 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	const struct collective_step step =
 		sends ? collective_job_message(job, rank, (uint32_t)(number % steps_seen(job)) % sends)
 		      : (struct collective_step){ job->groups->rank_at[(at + 1) % ranks_of(job)], 1 };
-	struct flow flow = flow_between(simulation, rank, step.to, job->of.part);
+	struct flow flow = flow_between(simulation, job->of.rails, rank, step.to, job->of.part);
 	flow.bytes = step.bytes;
 	flow.start = job->of.start;
 	flow.traffic_class = job->of.traffic_class;

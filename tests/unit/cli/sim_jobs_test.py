@@ -161,6 +161,32 @@ class Jobs(SimCase):
         self.assertGreater(cut, one / 4)
         self.assertEqual(run("split-data=yes")[0], one)
 
+    def test_collective__has_pxn_as_nccl_is_told(self):
+        """Rails that nothing joins: only what keeps to them arrives. Where spines join them each job leaves as it says."""
+        text = ("network: {topology: rail, machines: 4, nics-a-machine: 4, leaves: 1, spines: 2, host-rate: 400G}\n"
+                "hosts: {gpu: H100, gpus: 4}\nworkload:\n  - {kind: alltoall, bytes: 1MiB}\n  - {kind: alltoall, bytes: 1MiB}\n")
+        joined = self.scenario(text)
+        hashes = {}
+        for keeps in ("yes", "no"):
+            for own in ("as-hosts", "yes", "no"):
+                words = ["--no-alone", "--set", f"hosts.keeps-rails={keeps}"]
+                for job in (0, 1):
+                    words += ["--set", f"workload.{job}.nccl.pxn={own}"]
+                hashes[keeps, own] = self.json(joined, *words)["result_hash"]
+        self.assertEqual(len(set(hashes.values())), 2)
+        self.assertEqual({hashes["yes", "as-hosts"]}, {hashes["yes", "yes"], hashes["no", "yes"]})
+        self.assertEqual({hashes["no", "as-hosts"]}, {hashes["no", "no"], hashes["yes", "no"]})
+        one_each = ("--no-alone", "--set", "workload.0.nccl.pxn=yes", "--set", "workload.1.nccl.pxn=no")
+        mixed = [self.json(joined, *one_each, "--threads", threads)["result_hash"] for threads in (1, 2)]
+        self.assertEqual(mixed[0], mixed[1])
+        self.assertNotIn(mixed[0], hashes.values())
+        self.assertEqual(self.json(joined, *one_each, "--set", "hosts.keeps-rails=no")["result_hash"], mixed[0])
+        apart = self.scenario(text.replace(", spines: 2", ""))
+        self.assertEqual(self.json(apart, "--no-alone", "--set", "hosts.keeps-rails=no", "--set", "workload.0.nccl.pxn=yes",
+                                   "--set", "workload.1.nccl.pxn=yes")["end"], "done")
+        self.assertIn("job 1: no path leads between endpoints", self.sim(apart, "--no-alone", "--set", "workload.1.nccl.pxn=no",
+                                                                         status=2).stderr)
+
     def test_collective__uses_no_more_channels_than_nccl_is_told(self):
         for algorithm, says in (("ring", "; 65024 messages, 68.18 GB"), ("nccl", "NCCL takes NVLS tree Simple, 2 channels")):
             self.assertIn(says, self.sim("--dry-run", "--set", f"workload.algorithm={algorithm}", "--set", "workload.nccl.channels=2",
