@@ -188,15 +188,11 @@ static int open_shards(struct fabric *fabric)
 static int expect_outages(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
-	for (uint32_t i = 0; i < network->fault_count; i++)
-		fabric->has_outages |= fabric->holder || network_fault_is_for_good(&network->faults[i]) ||
-				       network->faults[i].up_at > network->faults[i].down_at;
-	for (uint32_t i = 0; fabric->has_outages && i < fabric->shard_count; i++) {
-		fabric->shards[i].dead_ends = calloc(network->switch_count + 1, sizeof(*fabric->shards[i].dead_ends));
-		if (!fabric->shards[i].dead_ends)
-			return -ENOMEM;
-	}
-	return 0;
+	const bool may_go_down = fabric->holder ? network->fault_count > 0 : network_has_outages(network);
+	int rc = 0;
+	for (uint32_t i = 0; rc == 0 && i < fabric->shard_count; i++)
+		rc = detours_open(&fabric->shards[i].detours, network, fabric->routes, may_go_down);
+	return rc;
 }
 
 static int open_all(struct fabric *fabric, struct flow_result *results)
@@ -266,7 +262,7 @@ void fabric_end(struct fabric *fabric)
 			free(shard->out[k].news);
 		}
 		free(shard->out);
-		free(shard->dead_ends);
+		detours_close(&shard->detours);
 		free(shard->messages);
 		free(shard->job_ends);
 		free(shard->batch);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "fabric/round_trips.h"
 #include "fabric/thresholds.h"
+#include "net/outages.h"
 #include "sim/idle_keys.h"
 #include "sim/link_name.h"
 #include "sim/simulation.h"
@@ -339,8 +340,7 @@ static bool goes_down(const struct network_fault *fault)
 
 static bool has_effect(const struct network_fault *fault)
 {
-	return goes_down(fault) || fault->loss_ppm || fault->loss_every || fault->bit_error_rate > 0 ||
-	       fault->duplicate_ppm || fault->mark_ppm || fault->jitter || (fault->late_ppm && fault->late_by);
+	return goes_down(fault) || fault_is_of_packets(fault);
 }
 
 /* The first of its kind. */
