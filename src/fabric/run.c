@@ -103,8 +103,10 @@ static int check_flows(const struct fabric_config *config, char *why, unsigned w
 	if (config->captured_count)
 		return why_not(why, why_size, "messages as flows have no packets to be captured");
 	for (uint32_t i = 0; i < network->link_count; i++)
-		if (network->links[i].fault != NETWORK_NONE)
-			return why_not(why, why_size, "link %u: messages as flows have no faults on links", i);
+		if (network->links[i].fault != NETWORK_NONE &&
+			fault_is_of_packets(&network->faults[network->links[i].fault]))
+			return why_not(why, why_size,
+				"link %u: messages as flows see when a link is down, and no faults of packets", i);
 	for (uint32_t i = 0; i < network->profile_count; i++)
 		if (network->profiles[i].routing == ROUTING_ECMP && network->profiles[i].hash == HASH_NS3)
 			return why_not(why, why_size, "messages as flows are not hashed as in ns-3");

@@ -305,7 +305,7 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "workload: nothing else runs beside steps of training");
 		rc = -EINVAL;
 	}
-	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_FORMULA &&
+	if (!rc && simulation->step_count && simulation->scenario->mode != MODE_PACKETS &&
 		simulation->scenario->fault_count) {
 		snprintf(why, size, "network.faults: only packets meet them: run.mode: packets");
 		rc = -EINVAL;

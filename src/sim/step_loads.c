@@ -446,7 +446,7 @@ int step_loads_make(const struct simulation *simulation, const struct step_plan 
 	building.turns = calloc((size_t)simulation->network.endpoint_count + 1, sizeof(*building.turns));
 	building.bytes = calloc((size_t)link_count(&building) + 1, sizeof(*building.bytes));
 	int error = loads->classes && building.routes && building.bytes && building.turns
-			    ? spread_open(&building.spread, &simulation->config, building.routes)
+			    ? spread_open(&building.spread, &simulation->config, building.routes, NULL)
 			    : -ENOMEM;
 	for (uint32_t i = 0; !error && i < count; i++)
 		error = load_plan(&building, plans[i]);
