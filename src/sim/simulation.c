@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/route.h"
+#include "net/why.h"
 #include "fabric/tcp.h"
 #include "fabric/windows.h"
 #include "sim/alone.h"
@@ -45,6 +46,22 @@ static int build_network(struct simulation *simulation, char *why, size_t size)
 	return rc == -EINVAL ? why_about(why, size, "network%s", *file ? ".file" : "") : rc;
 }
 
+/* Both ways. */
+static int slow_down(struct simulation *simulation, uint32_t number, uint32_t link, char *why, size_t size)
+{
+	const uint64_t rate = simulation->scenario->faults[number].bits_per_second;
+	struct network_link *links = simulation->network.links;
+
+	if (!rate)
+		return 0;
+	if (rate >= links[link].bits_per_second)
+		return why_not(why, (unsigned)size,
+			"network.faults.%u.rate is not below the link's own: write a lower one, or leave it out",
+			number);
+	links[link].bits_per_second = links[links[link].reverse].bits_per_second = rate;
+	return 0;
+}
+
 static int set_faults(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -66,7 +83,9 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 				"network.faults.%u.flap needs up: a link that never comes back goes down only once", i);
 			return -EINVAL;
 		}
-		rc = network_set_fault(&simulation->network, link, &scenario->faults[i].fault);
+		rc = slow_down(simulation, i, link, why, size);
+		if (!rc)
+			rc = network_set_fault(&simulation->network, link, fault);
 	}
 	return rc;
 }

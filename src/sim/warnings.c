@@ -338,9 +338,9 @@ static bool goes_down(const struct network_fault *fault)
 	return fault->down_at || fault->up_at;
 }
 
-static bool has_effect(const struct network_fault *fault)
+static bool has_effect(const struct scenario_fault *its)
 {
-	return goes_down(fault) || fault_is_of_packets(fault);
+	return its->bits_per_second || goes_down(&its->fault) || fault_is_of_packets(&its->fault);
 }
 
 /* The first of its kind. */
@@ -355,7 +355,7 @@ static void look_at_faults(struct looking *looking)
 				"network.faults.%u.down is 0, and there is no up: that link never goes down. Write "
 				"1ps for a link that is down from the beginning",
 				i);
-		else if (!has_effect(fault))
+		else if (!has_effect(&scenario->faults[i]))
 			warn(looking,
 				"network.faults.%u has no effect: it neither loses, duplicates, delays nor marks "
 				"packets, and the link stays up",

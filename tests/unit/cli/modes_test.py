@@ -80,6 +80,19 @@ class Modes(SimCase):
                              r"s.yaml:3:\d+: network.faults: .*run.mode: packets")
         self.assertEqual(self.json(faulty)["end"], "done")
 
+    def test_link__may_be_slow_by_packets_and_by_flows(self):
+        """A quarter of its rate: the incast's sender there is the last, and its 20 MB take as long as 80."""
+        steady = TINY.replace("20kB", "20MB").replace("buffer: 0", "buffer: 0, flow-control: pfc").replace("flow-control: drops, ", "")
+        slow = steady.replace("workload:", "  faults: [{link: endpoint 1, rate: 20G}]\nworkload:")
+        by = {mode: [self.json(self.scenario(text), "--set", f"run.mode={mode}")["jct_ps"] for text in (steady, slow)]
+              for mode in ("packets", "flows")}
+        for one, other in zip(*by.values()):
+            self.assertAlmostEqual(one / other, 1, delta=0.01)
+        self.assertAlmostEqual(by["flows"][1] / by["flows"][0], 100 / 20 / 3, delta=0.01)
+        self.assertIn("network.faults.0.rate is not below the link's own: write a lower one",
+                      self.sim(self.scenario(slow.replace("20G", "100G")), status=2).stderr)
+        self.assertNotIn("has no effect", self.sim(self.scenario(slow)).stderr)
+
     def test_check__takes_a_part_of_the_bytes(self):
         narrow = self.scenario(NARROW)
         hops = [self.json(narrow, "--set", "run.mode=flows", "--exact-check", part, is_checked=True)["steps"][0]["check"]["packet_hops"]
