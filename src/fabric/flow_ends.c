@@ -22,6 +22,7 @@ static int open_all(struct fabric *fabric)
 	if (!level)
 		return -ENOMEM;
 	level->next = -1;
+	level->resending = fabric_resending(fabric->config);
 	level->channel_of = calloc(fabric->network->endpoint_count + 1, sizeof(*level->channel_of));
 	level->paths = flow_paths_open(fabric);
 	if (level->paths)

@@ -4,8 +4,8 @@
 
 #include "fabric/flow_paths.h"
 #include "fabric/flow_ports.h"
-#include "fabric/flow_stalls.h"
 #include "fabric/fluids.h"
+#include "fabric/resending.h"
 
 enum stage { STAGE_ACKS, STAGE_ARRIVED, STAGE_ENDED, STAGE_AGAIN, STAGE_FAILED };
 
@@ -33,7 +33,7 @@ struct flow_message {
 	bool waits;         /* for its way; when it has arrived, for its ack's */
 	vb_time deaf_since; /* no ack has come since then; -1: they come */
 	bool is_flushed;    /* it fails without having begun */
-	struct flow_stall stall;
+	struct stall stall;
 };
 
 struct flow_level {
@@ -43,7 +43,8 @@ struct flow_level {
 	struct channel *channels;
 	uint32_t channel_count, channel_room;
 	struct number_map *channel_of; /* by source: by connection_key, its number + 1 */
-	vb_time next;                  /* the event that counts; -1: none */
+	struct resending resending;
+	vb_time next; /* the event that counts; -1: none */
 };
 
 /* flow_ends.c: EVENT_STAGE, for the message; EVENT_FLUIDS, at this time. */

@@ -1,5 +1,5 @@
 /* Messages that are no packets, where links go down: they take the ways that their packets would take, wait while their
- * way is down (flow_stalls.h), or fail. */
+ * way is down (net/stalls.h), or fail. */
 #include "base/invariant.h"
 #include "fabric/endpoint.h"
 #include "fabric/flow_level.h"
@@ -15,12 +15,12 @@ void flow_await_outage(struct shard *shard, uint32_t fault)
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
-static void wait_for_way(struct shard *shard, struct flow_message *its, struct flow_stall stall)
+static void wait_for_way(struct shard *shard, struct flow_message *its, struct stall stall)
 {
 	stall.again = -1;
 	its->waits = true;
 	its->stall = stall;
-	const vb_time end = flow_stall_end(shard->fabric->config, &stall);
+	const vb_time end = stall_end(&shard->fabric->flow_level->resending, &stall);
 	flow_await_stage(shard, its->number, STAGE_FAILED, end > shard->now ? end : shard->now);
 }
 
@@ -37,7 +37,7 @@ static void stop(struct shard *shard, struct flow_message *its)
 	struct fluids *fluids = shard->fabric->flow_level->fluids;
 	const uint64_t rate = its->fluid.rate ? its->fluid.rate : its->path->rate;
 	const vb_time left = fluids_stop(fluids, &its->fluid, rate, shard->now);
-	wait_for_way(shard, its, (struct flow_stall){ .since = shard->now, .left = left, .rate = rate });
+	wait_for_way(shard, its, (struct stall){ .since = shard->now, .left = left, .rate = rate });
 	flow_await(shard, shard->now);
 }
 
@@ -57,8 +57,8 @@ bool flow_is_heard(struct shard *shard, struct flow_message *its)
 	const vb_time since = its->deaf_since, rest = shard->now - since - its->times.tail - its->times.ack;
 	if (flow_path_back_is_up(shard->fabric->flow_level->paths, its->path))
 		return true;
-	wait_for_way(shard, its,
-		(struct flow_stall){ .since = since, .left = rest > 0 ? rest : 0, .rate = its->path->rate });
+	wait_for_way(
+		shard, its, (struct stall){ .since = since, .left = rest > 0 ? rest : 0, .rate = its->path->rate });
 	return false;
 }
 
@@ -99,7 +99,7 @@ void flow_may_fail(struct shard *shard, uint32_t number)
 {
 	const struct fabric *fabric = shard->fabric;
 	struct flow_message *its = flow_part(fabric, number);
-	const bool is_over = its->waits && flow_stall_end(fabric->config, &its->stall) <= shard->now;
+	const bool is_over = its->waits && stall_end(&fabric->flow_level->resending, &its->stall) <= shard->now;
 	if (!is_over && !its->is_flushed)
 		return;
 	struct flow_result *is = &flow_at(fabric, number)->result;
@@ -129,9 +129,10 @@ static void await_again(struct shard *shard, struct flow_message *its)
 {
 	const struct fabric *fabric = shard->fabric;
 	its->stall.is_deaf |= its->deaf_since >= 0;
-	const vb_time again = flow_stall_again(fabric->config, &its->stall, bytes_behind(fabric, its), shard->now);
+	const vb_time again =
+		stall_again(&fabric->flow_level->resending, &its->stall, bytes_behind(fabric, its), shard->now);
 	const vb_time at = again == its->stall.since ? again : again + its->times.tail + its->times.ack;
-	if (at == its->stall.again || again >= flow_stall_end(fabric->config, &its->stall))
+	if (at == its->stall.again || again >= stall_end(&fabric->flow_level->resending, &its->stall))
 		return;
 	its->stall.again = at;
 	flow_await_stage(shard, its->number, STAGE_AGAIN, at);

@@ -3,12 +3,22 @@
  * What leaves while the way is down is lost. The receiver of an engine finds the gap if the sender still sends when the
  * way is up again, and says so; otherwise the sender sends again after its probe or its timeout, which begins when it
  * last heard of anything; an ideal endpoint's, when it last sent. After all retries the message fails. */
-#ifndef FABRIC_FLOW_STALLS_H
-#define FABRIC_FLOW_STALLS_H
+#ifndef NET_STALLS_H
+#define NET_STALLS_H
 
-#include "fabric/fabric.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/time.h"
 
-struct flow_stall {
+/* How a sender sends again. */
+struct resending {
+	vb_time timeout, probe; /* probe 0: there is none */
+	uint64_t window;        /* bytes; 0: no bound */
+	uint32_t retries;
+	bool finds_gaps; /* an engine; else an ideal endpoint */
+};
+
+struct stall {
 	vb_time since; /* nothing was heard */
 	vb_time left;  /* how long what is left of the message takes to be sent, at this rate */
 	uint64_t rate; /* bytes per second */
@@ -18,9 +28,8 @@ struct flow_stall {
 
 /* Of one whose way is up again, at this time: without the round trip of what finds the gap. behind: bytes that follow
  * it on its connection. */
-vb_time flow_stall_again(
-	const struct fabric_config *config, const struct flow_stall *stall, uint64_t behind, vb_time up);
+vb_time stall_again(const struct resending *resending, const struct stall *stall, uint64_t behind, vb_time up);
 /* When the message fails, if its way is not up before. */
-vb_time flow_stall_end(const struct fabric_config *config, const struct flow_stall *stall);
+vb_time stall_end(const struct resending *resending, const struct stall *stall);
 
 #endif
