@@ -299,6 +299,21 @@ static bool is_of_steps(const struct scenario *scenario, const struct simulation
 	return has_step && !(files && (files->job || files->flows));
 }
 
+/* By flows each change of a link has loads of its own; by formula no link is known. */
+static int check_faults_of_steps(const struct scenario *scenario, char *why, size_t size)
+{
+	if (scenario->mode == MODE_FORMULA && scenario->fault_count)
+		return why_not(why, (unsigned)size,
+			"network.faults: a formula knows no link: run.mode: flows, or run.mode: packets");
+	for (uint32_t i = 0; scenario->mode == MODE_FLOWS && i < scenario->fault_count; i++)
+		if (scenario->faults[i].fault.flap_period)
+			return why_not(why, (unsigned)size,
+				"network.faults.%" PRIu32 ".flap: in a step by flows a link goes down once: leave it "
+				"out, or run.mode: packets",
+				i);
+	return 0;
+}
+
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
 	uint32_t endpoints = simulation->network.endpoint_count;
@@ -324,11 +339,8 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "workload: nothing else runs beside steps of training");
 		rc = -EINVAL;
 	}
-	if (!rc && simulation->step_count && simulation->scenario->mode != MODE_PACKETS &&
-		simulation->scenario->fault_count) {
-		snprintf(why, size, "network.faults: only packets meet them: run.mode: packets");
-		rc = -EINVAL;
-	}
+	if (!rc && simulation->step_count)
+		rc = check_faults_of_steps(simulation->scenario, why, size);
 	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
 		return add_steps(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {

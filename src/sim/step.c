@@ -283,6 +283,10 @@ int steps_run(const struct simulation *simulation, struct step *steps, uint32_t 
 		rc = find_loads(simulation, steps, count, loads);
 	if (!rc)
 		rc = run_at_once(steps, count);
+	if (rc == -EHOSTUNREACH)
+		return why_not(why, (unsigned)size,
+			"network.faults: the step has no end: a link is down for longer than messages are sent again "
+			"(transport.retries), and there is no other way");
 	if (!rc)
 		rc = check_times(steps, count, why, size);
 	for (uint32_t i = 0; !rc && i < count; i++) {

@@ -7,9 +7,11 @@
 #include "base/invariant.h"
 #include "base/number_map.h"
 #include "fabric/qp_numbers.h"
+#include "fabric/resending.h"
 #include "fabric/spread.h"
 #include "net/collectives.h"
 #include "net/grow.h"
+#include "net/outages.h"
 #include "net/rank_groups.h"
 #include "net/route.h"
 #include "net/unloaded.h"
@@ -27,6 +29,7 @@ struct building {
 	uint32_t first_class; /* the plan's */
 	struct routes *routes;
 	struct spread spread;
+	struct detours detours;
 	struct step_loads *loads;
 	/* Connections between hosts. */
 	struct number_map open;   /* ports of those that stay open, by ranks and channel */
@@ -35,6 +38,7 @@ struct building {
 	uint32_t *again; /* endpoints that open one for each message of the stage's all-to-all, once a message */
 	uint32_t again_count, again_room;
 	/* Of the class at hand. */
+	bool is_down;  /* one of its links is */
 	double *bytes; /* by link */
 	uint32_t *used;
 	uint32_t used_count, used_room;
@@ -133,8 +137,10 @@ static int load_between_hosts(
 	spread->hop_count = 0;
 	if (take_port(building, from, to, src, dst, channel, &port) || spread_walk(spread, src, dst, port))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < spread->hop_count; i++)
+	for (uint32_t i = 0; i < spread->hop_count; i++) {
 		load_link(building, spread->hops[i].link, bytes * spread->hops[i].weight / MAX_MIN_WHOLE);
+		building->is_down |= link_is_down(spread->config->network, spread->hops[i].link, spread->now);
+	}
 	return 0;
 }
 
@@ -223,6 +229,8 @@ static void end_class(struct building *building, uint32_t class, double sent)
 			building->entries[building->entry_count++] = entry;
 	}
 	building->used_count = 0;
+	building->loads->classes[class].is_down = building->is_down;
+	building->is_down = false;
 }
 
 static int load_groups(
@@ -434,34 +442,69 @@ static int load_plan(struct building *building, const struct step_plan *plan)
 	return error;
 }
 
-int step_loads_make(const struct simulation *simulation, const struct step_plan *const *plans, uint32_t count,
-	struct step_loads *loads)
+static void close_building(struct building *building)
+{
+	spread_close(&building->spread);
+	detours_close(&building->detours);
+	routes_free(building->routes);
+	number_map_free(&building->open);
+	number_map_free(&building->places);
+	free(building->turns);
+	free(building->again);
+	free(building->bytes);
+	free(building->used);
+	free(building->entries);
+}
+
+static int make_at(const struct simulation *simulation, const struct step_plan *const *plans, uint32_t count,
+	vb_time now, struct step_loads *loads)
 {
 	struct building building = { .simulation = simulation, .loads = loads };
-	*loads = (struct step_loads){ 0 };
+	const struct network *network = &simulation->network;
+	*loads = (struct step_loads){ .until = -1, .resending = fabric_resending(&simulation->config) };
 	for (uint32_t i = 0; i < count; i++)
 		loads->class_count += plans[i]->pp * STEP_CLASSES;
 	loads->classes = calloc(loads->class_count, sizeof(*loads->classes));
-	building.routes = routes_make(&simulation->network);
-	building.turns = calloc((size_t)simulation->network.endpoint_count + 1, sizeof(*building.turns));
+	building.routes = routes_make(network);
+	building.turns = calloc((size_t)network->endpoint_count + 1, sizeof(*building.turns));
 	building.bytes = calloc((size_t)link_count(&building) + 1, sizeof(*building.bytes));
-	int error = loads->classes && building.routes && building.bytes && building.turns
-			    ? spread_open(&building.spread, &simulation->config, building.routes, NULL)
+	int error = loads->classes && building.routes && building.turns && building.bytes
+			    ? detours_open(&building.detours, network, building.routes, network_has_outages(network))
 			    : -ENOMEM;
+	if (!error)
+		error = spread_open(&building.spread, &simulation->config, building.routes, &building.detours);
+	building.spread.now = now;
 	for (uint32_t i = 0; !error && i < count; i++)
 		error = load_plan(&building, plans[i]);
 	if (!error)
 		error = make_limits(&building);
 	if (!error)
 		error = step_loads_finish(loads);
-	spread_close(&building.spread);
-	routes_free(building.routes);
-	number_map_free(&building.open);
-	number_map_free(&building.places);
-	free(building.turns);
-	free(building.again);
-	free(building.bytes);
-	free(building.used);
-	free(building.entries);
+	close_building(&building);
+	return error;
+}
+
+static vb_time next_change(const struct network *network, vb_time now)
+{
+	vb_time first = -1;
+	for (uint32_t i = 0; i < network->fault_count; i++) {
+		const vb_time next = fault_next_change(&network->faults[i], now);
+		if (next >= 0 && (first < 0 || next < first))
+			first = next;
+	}
+	return first;
+}
+
+int step_loads_make(const struct simulation *simulation, const struct step_plan *const *plans, uint32_t count,
+	struct step_loads *loads)
+{
+	vb_time next = 0;
+	int error = make_at(simulation, plans, count, 0, loads);
+	for (struct step_loads *last = loads; !error && (next = next_change(&simulation->network, next)) >= 0;
+		last = last->next) {
+		last->until = next;
+		last->next = calloc(1, sizeof(*last->next));
+		error = last->next ? make_at(simulation, plans, count, next, last->next) : -ENOMEM;
+	}
 	return error;
 }

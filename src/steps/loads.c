@@ -60,11 +60,21 @@ int step_loads_finish(struct step_loads *loads)
 	return error ? error : find_alone(loads);
 }
 
-void step_loads_free(struct step_loads *loads)
+static void free_one(struct step_loads *loads)
 {
 	for (uint32_t i = 0; loads->classes && i < loads->class_count; i++)
 		free(loads->classes[i].hops);
 	free(loads->classes);
 	free(loads->limits);
+}
+
+void step_loads_free(struct step_loads *loads)
+{
+	for (struct step_loads *later = loads->next, *next; later; later = next) {
+		next = later->next;
+		free_one(later);
+		free(later);
+	}
+	free_one(loads);
 	*loads = (struct step_loads){ 0 };
 }

@@ -3,11 +3,12 @@
  * they have one rate.
  *
  * A class is a stage's communication in one dimension. A link of a network is a limit: links that the same classes load
- * alike are one. */
+ * alike are one. Where links go down, loads are of a time: classes are the same at all times. */
 #ifndef STEPS_LOADS_H
 #define STEPS_LOADS_H
 
 #include "net/max_min.h"
+#include "net/stalls.h"
 #include "steps/program.h"
 
 /* The dimensions, and messages to the stage before, which take another way than those to the next. */
@@ -19,6 +20,7 @@ struct step_load {
 	uint32_t hop_count;
 	uint32_t component; /* classes of different components have no limit in common */
 	uint64_t alone;     /* its rate if nothing else is under way */
+	bool is_down;       /* a link that it goes by is down */
 };
 
 struct step_loads {
@@ -26,6 +28,10 @@ struct step_loads {
 	uint32_t class_count;
 	uint64_t *limits; /* payload bytes a second */
 	uint32_t limit_count;
+	/* Where links go down. */
+	vb_time until; /* from then on `next` holds; -1: never */
+	struct step_loads *next;
+	struct resending resending;
 };
 
 static inline uint32_t step_class_of(
@@ -37,6 +43,7 @@ static inline uint32_t step_class_of(
 
 /* Finds components and `alone`, when classes and limits are filled in. -ENOMEM. */
 int step_loads_finish(struct step_loads *loads);
+/* And those of later times. */
 void step_loads_free(struct step_loads *loads);
 
 #endif

@@ -56,7 +56,6 @@ struct going {
 	uint32_t *touched; /* stages of which something has ended */
 	uint32_t touched_count;
 	struct vb_timers timers;
-	const struct step_loads *loads;
 	struct shares *shares; /* NULL: by formula */
 	vb_time now;
 };
@@ -83,9 +82,10 @@ static double ring_time(const struct step_way *way, const struct collective_law 
 }
 
 /* Of a collective or a message: the bytes that a rank sends, how long these take on the slowest link, and what the
- * whole takes longer: until it has ended, or is there. */
+ * whole takes longer: until it has ended, or is there. at_once: what a rank sends without having heard of anything
+ * before. */
 struct sending {
-	double bytes, takes, tail;
+	double bytes, takes, tail, at_once;
 };
 
 static struct sending collective_sending(const struct part *part, const struct step_operation *operation)
@@ -96,7 +96,8 @@ static struct sending collective_sending(const struct part *part, const struct s
 		.ranks = step_members(part->plan, operation->dimension),
 		.bytes = operation->bytes };
 	const struct collective_law law = collective_law(&of);
-	struct sending sending = { law.bytes, transfer(&way->link, law.bytes), law.alphas * way->link.alpha };
+	const double at_once = collective_opens_each(collective_find(&of)) ? law.bytes / (of.ranks - 1) : law.bytes;
+	struct sending sending = { law.bytes, transfer(&way->link, law.bytes), law.alphas * way->link.alpha, at_once };
 	if (strcmp(collective_find(&of)->name, "ring") == 0)
 		sending.tail = ring_time(way, &law) - sending.takes;
 	return sending;
@@ -112,7 +113,8 @@ static const struct step_link *boundary(const struct stage *stage, uint32_t othe
 static struct sending message_sending(const struct stage *stage, const struct step_operation *operation)
 {
 	const struct step_link *link = boundary(stage, operation->peer);
-	return (struct sending){ (double)operation->bytes, transfer(link, (double)operation->bytes), link->alpha };
+	const double bytes = (double)operation->bytes;
+	return (struct sending){ bytes, transfer(link, bytes), link->alpha, bytes };
 }
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */
@@ -152,7 +154,7 @@ static const struct step_load *load_of(const struct going *going, uint32_t slot)
 	const struct stage *stage = stage_at(going, slot);
 	const struct part *part = stage->part;
 	const uint32_t class = step_class_of(part->plan, stage->number, running_at(going, slot));
-	return &going->loads->classes[part->network->first_class + class];
+	return shares_load(going->shares, part->network->first_class + class);
 }
 
 /* By flows a class may be slower by itself than the slowest link of the closed form: a ring whose hosts' own ports hold
@@ -185,26 +187,27 @@ static void have_sent(struct going *going, uint32_t slot, vb_time at)
 }
 
 /* By flows; false: it shares nothing. */
-static bool share(struct going *going, uint32_t slot, double bytes)
+static bool share(struct going *going, uint32_t slot, const struct sending *sending)
 {
 	const struct step_load *load = load_of(going, slot);
 	if (!load || load->hop_count == 0)
 		return false;
-	shares_begin(going->shares, slot, (uint32_t)(load - going->loads->classes), bytes, going->now);
+	const uint32_t class = (uint32_t)(load - shares_load(going->shares, 0));
+	shares_begin(going->shares, slot, class, sending->bytes, sending->at_once, going->now);
 	return true;
 }
 
 static void begin_message(struct going *going, uint32_t slot)
 {
 	const struct sending sending = message_sending(stage_at(going, slot), running_at(going, slot));
-	if (!share(going, slot, sending.bytes))
+	if (!share(going, slot, &sending))
 		have_sent(going, slot, step_later(going->now, sending.takes));
 }
 
 static void begin_collective(struct going *going, uint32_t slot)
 {
 	const struct sending sending = collective_sending(stage_at(going, slot)->part, running_at(going, slot));
-	if (!share(going, slot, sending.bytes))
+	if (!share(going, slot, &sending))
 		end_at(going, slot, step_later(going->now, sending.takes + sending.tail));
 }
 
@@ -303,15 +306,22 @@ static void end_one(struct going *going, struct stage *stage, unsigned stream)
 	touch(going, stage);
 }
 
-/* False: there is nothing more. */
-static bool find_moment(const struct going *going, vb_time *at)
+/* The next moment is now; false: there is none. */
+static bool move_on(struct going *going)
 {
 	uint32_t slot;
+	vb_time at = INT64_MAX, its;
 	const struct vb_deadline next = vb_timers_next(&going->timers);
-	const bool is_sending = going->shares && shares_next(going->shares, at, &slot);
-	if (next.is_set && (!is_sending || next.at < *at))
-		*at = next.at;
-	return is_sending || next.is_set;
+	if (next.is_set)
+		at = next.at;
+	if (going->shares && shares_next(going->shares, &its, &slot) && its < at)
+		at = its;
+	if (going->shares && shares_change_next(going->shares, going->now, &its) && its < at)
+		at = its;
+	if (at == INT64_MAX)
+		return false;
+	going->now = at;
+	return true;
 }
 
 static void end_what_is_due(struct going *going)
@@ -339,11 +349,13 @@ static int go_on(struct going *going)
 		going->touched_count = 0;
 		if (going->shares && shares_settle(going->shares, going->now))
 			return -ENOMEM;
-		goes = find_moment(going, &going->now);
+		goes = move_on(going);
 		if (goes)
 			end_what_is_due(going);
+		if (goes && going->shares && shares_change(going->shares, going->now))
+			return -ENOMEM;
 	}
-	return 0;
+	return going->shares && shares_wait(going->shares) ? -EHOSTUNREACH : 0;
 }
 
 /* ---- What was exposed -------------------------------------------------------------------------------------------- */
@@ -436,13 +448,12 @@ static int open_run(struct going *going, const struct timing_step *steps, uint32
 		going->stage_count += steps[i].plan->pp;
 	}
 	const uint32_t slots = going->stage_count * STEP_STREAMS;
-	going->loads = steps[0].network->loads;
+	const struct step_loads *loads = steps[0].network->loads;
 	going->stages = calloc(going->stage_count, sizeof(*going->stages));
 	going->touched = malloc(going->stage_count * sizeof(*going->touched));
-	if (going->loads)
-		going->shares = shares_open(going->loads, slots);
-	if (!going->stages || !going->touched || (going->loads && !going->shares) ||
-		vb_timers_reserve(&going->timers, slots))
+	if (loads)
+		going->shares = shares_open(loads, slots);
+	if (!going->stages || !going->touched || (loads && !going->shares) || vb_timers_reserve(&going->timers, slots))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = open_part(going, &going->parts[i]);

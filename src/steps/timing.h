@@ -28,14 +28,15 @@ struct step_network {
 	uint32_t first_class;           /* of loads: the plan's */
 };
 
-/* Steps that run at once: by flows they share the network, which has one `loads` for all. -ENOMEM. */
+/* Steps that run at once: by flows they share the network, which has one `loads` for all. -ENOMEM; -EHOSTUNREACH: a
+ * link stays down for longer than messages are sent again. */
 struct timing_step {
 	const struct step_plan *plan;
 	const struct step_network *network;
 	struct step_times times; /* after the run */
 };
 int timing_run_all(struct timing_step *steps, uint32_t count);
-/* One alone. -ENOMEM. */
+/* One alone. Likewise. */
 int timing_run(const struct step_plan *plan, const struct step_network *network, struct step_times *times);
 
 #endif

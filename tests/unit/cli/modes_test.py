@@ -80,6 +80,30 @@ class Modes(SimCase):
                              r"s.yaml:3:\d+: network.faults: .*run.mode: packets")
         self.assertEqual(self.json(faulty)["end"], "done")
 
+    def test_step__goes_on_after_a_link_was_down(self):
+        """A host that is cut off for a while, and an uplink that stays down: its flows meet others on the other ways."""
+        network = NARROW[:NARROW.index("hosts:")].splitlines()[-1]
+        cut_off = "network: {topology: switch, endpoints: 16, host-rate: 100G, switch: {profile: ideal}, faults: [{link: endpoint 3, %s}]}"
+        uplink = network.replace("spines: 1", "spines: 4").replace("fabric-rate: 200G", "fabric-rate: 100G").replace(
+            "ideal}}", "ideal}, faults: [{link: switch 0 port 4, %s, detection: 100us}]}")
+        # At once, after the timeout, and by the other ways.
+        for faulty, outage, longer in ((cut_off, "down: 20ms, up: 21ms", 1e9), (cut_off, "down: 10ms, up: 50ms", 4e10), (uplink, "down: 10ms", 1e10)):
+            with self.subTest(outage):
+                spread = NARROW.replace("gpus: 1}", "gpus: 1, placement: spread}").replace("ack-every: 16", "ack-every: 16, timeout: 20ms").replace("seed: 1", "seed: 3")
+                scenario = self.scenario(spread.replace(network, faulty % outage))
+                by = {mode: self.step(scenario, mode)["time_ps"] for mode in ("packets", "flows")}
+                steady = self.step(scenario, "flows", "network.faults.0.up=0", "network.faults.0.down=100s")["time_ps"]
+                self.assertAlmostEqual(by["flows"] / by["packets"], 1, delta=0.03)
+                self.assertGreater(by["flows"] - steady, 0.9 * longer)
+
+    def test_step__that_a_link_ends_is_refused_by_flows(self):
+        scenario = self.scenario(NARROW.replace("ideal}}", "ideal}, faults: [{link: endpoint 3, down: 5ms}]}"))
+        self.assertIn("network.faults: the step has no end: a link is down for longer than messages are sent again",
+                      self.sim(scenario, "--set", "run.mode=flows", status=2).stderr)
+        self.assertIn("network.faults.0.flap: in a step by flows a link goes down once",
+                      self.sim(scenario, "--set", "run.mode=flows", "--set", "network.faults.0.up=6ms", "--set", "network.faults.0.flap=9ms", status=2).stderr)
+        self.assertIn("network.faults: a formula knows no link", self.sim(scenario, "--set", "run.mode=formula", status=2).stderr)
+
     def test_link__may_be_slow_by_packets_and_by_flows(self):
         """A quarter of its rate: the incast's sender there is the last, and its 20 MB take as long as 80."""
         steady = TINY.replace("20kB", "20MB").replace("buffer: 0", "buffer: 0, flow-control: pfc").replace("flow-control: drops, ", "")
