@@ -1,4 +1,4 @@
-/* What messages that are no packets have, for flow_ends.c and flow_outages.c. */
+/* The state of messages that are no packets, for flow_ends.c and flow_outages.c. */
 #ifndef FABRIC_FLOW_LEVEL_H
 #define FABRIC_FLOW_LEVEL_H
 

@@ -68,7 +68,7 @@ static uint32_t count_leading(const struct spread *spread, const struct route_ch
 	return count;
 }
 
-/* Who sprays takes the next link in place of one that is known to be down; who is adaptive, any of the others. */
+/* A switch that sprays takes the next link in place of one that is known to be down; an adaptive one, any other. */
 static bool take_detours(
 	struct spread *spread, uint32_t at, uint32_t dst, const struct route_choice *ways, uint32_t part)
 {

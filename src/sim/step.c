@@ -248,17 +248,17 @@ static int run_alone(struct step *step)
 static int find_loads(const struct simulation *simulation, struct step *steps, uint32_t count, struct step_loads *loads)
 {
 	const struct step_plan *plans[SCENARIO_WORKLOADS];
-	uint32_t first_class = 0;
 
 	if (simulation->scenario->mode != MODE_FLOWS)
 		return 0;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++)
 		plans[i] = &steps[i].plan;
+	int rc = step_loads_make(simulation, plans, count, loads);
+	for (uint32_t i = 0; !rc && i < count; i++) {
 		steps[i].network.loads = loads;
-		steps[i].network.first_class = first_class;
-		first_class += steps[i].plan.pp * STEP_CLASSES;
+		steps[i].network.lanes = &loads->lanes[i];
 	}
-	return step_loads_make(simulation, plans, count, loads);
+	return rc;
 }
 
 static int check_times(const struct step *steps, uint32_t count, char *why, size_t size)

@@ -1,6 +1,6 @@
 /* A step without packets: programs run as always. By formula each collective and message takes its time without
  * contention; by flows those that are under way together share the network. Ranks of a stage do the same at the same
- * time, so one stands for all: it computes as long as the slowest of them. */
+ * time, so one stands for all of a lane (lanes.h): it computes as long as the slowest of them. */
 #ifndef STEPS_TIMING_H
 #define STEPS_TIMING_H
 
@@ -25,7 +25,7 @@ struct step_network {
 	struct step_way ways[STEP_DIMENSIONS]; /* of collectives */
 	struct step_way *boundaries;    /* by stage: its messages to the next, the last's to the first; pp of them */
 	const struct step_loads *loads; /* NULL: by formula */
-	uint32_t first_class;           /* of loads: the plan's */
+	const struct step_lanes *lanes; /* likewise; of the plan */
 };
 
 /* Steps that run at once: by flows they share the network, which has one `loads` for all. -ENOMEM; -EHOSTUNREACH: a
