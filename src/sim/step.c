@@ -247,7 +247,7 @@ static int run_alone(struct step *step)
 
 static int find_loads(const struct simulation *simulation, struct step *steps, uint32_t count, struct step_loads *loads)
 {
-	const struct step_plan *plans[SCENARIO_WORKLOADS];
+	const struct step_plan *plans[SCENARIO_WORKLOADS] = { 0 };
 
 	if (simulation->scenario->mode != MODE_FLOWS)
 		return 0;
@@ -395,7 +395,7 @@ static int open_all(struct simulation *simulation, struct step *steps, char *why
 
 int steps_make_graph(struct simulation *simulation, char *why, size_t size)
 {
-	const struct step_plan *plans[SCENARIO_WORKLOADS];
+	const struct step_plan *plans[SCENARIO_WORKLOADS] = { 0 };
 	struct step *steps = calloc(simulation->step_count, sizeof(*steps));
 	int rc = steps ? open_all(simulation, steps, why, size) : -ENOMEM;
 

@@ -103,8 +103,11 @@ static struct sending collective_sending(const struct part *part, const struct s
 		.ranks = step_members(part->plan, operation->dimension),
 		.bytes = operation->bytes };
 	const struct collective_law law = collective_law(&of);
-	const double at_once = collective_opens_each(collective_find(&of)) ? law.bytes / (of.ranks - 1) : law.bytes;
-	struct sending sending = { law.bytes, transfer(&way->link, law.bytes), law.alphas * way->link.alpha, at_once };
+	const bool is_by_places = collective_opens_each(collective_find(&of)) && of.ranks > COLLECTIVE_PLACES;
+	const double at_once = is_by_places ? law.bytes * COLLECTIVE_PLACES / (of.ranks - 1) : law.bytes;
+	const double takes = transfer(&way->link, law.bytes);
+	const double whole = collective_law_time(&law, way->link.alpha, takes);
+	struct sending sending = { law.bytes, takes, whole - takes, at_once };
 	if (strcmp(collective_find(&of)->name, "ring") == 0)
 		sending.tail = ring_time(way, &law) - sending.takes;
 	return sending;
