@@ -6,6 +6,7 @@
 #include "base/invariant.h"
 #include "base/timers.h"
 #include "net/collectives.h"
+#include "steps/ring_time.h"
 #include "steps/shares.h"
 #include "steps/speeds.h"
 
@@ -69,25 +70,6 @@ struct going {
 
 /* ---- Times ------------------------------------------------------------------------------------------------------- */
 
-static double transfer(const struct step_link *link, double bytes)
-{
-	return bytes / link->bytes_a_second * (double)VB_S;
-}
-
-/* A share goes once or twice round. Either its way is what takes longest, the sum along all links, or a link of either
- * kind, which sends share after share. */
-static double ring_time(const struct step_way *way, const struct collective_law *law)
-{
-	const double near = (double)(uint64_t)(law->alphas * way->near_part), far = law->alphas - near;
-	const double along = near * way->near.alpha + far * way->link.alpha +
-			     transfer(&way->near, law->bytes * near / law->alphas) +
-			     transfer(&way->link, law->bytes * far / law->alphas);
-	const double at_link = way->link.alpha + transfer(&way->link, law->bytes);
-	const double at_near = near > 0 ? way->near.alpha + transfer(&way->near, law->bytes) : 0;
-	const double longest = along > at_link ? along : at_link;
-	return longest > at_near ? longest : at_near;
-}
-
 /* Of a collective or a message: the bytes that a rank sends, how long these take on the slowest link, and what the
  * whole takes longer: until it has ended, or is there. at_once: what a rank sends without having heard of anything
  * before. */
@@ -105,7 +87,7 @@ static struct sending collective_sending(const struct part *part, const struct s
 	const struct collective_law law = collective_law(&of);
 	const bool is_by_places = collective_opens_each(collective_find(&of)) && of.ranks > COLLECTIVE_PLACES;
 	const double at_once = is_by_places ? law.bytes * COLLECTIVE_PLACES / (of.ranks - 1) : law.bytes;
-	const double takes = transfer(&way->link, law.bytes);
+	const double takes = step_transfer(&way->link, law.bytes);
 	const double whole = collective_law_time(&law, way->link.alpha, takes);
 	struct sending sending = { law.bytes, takes, whole - takes, at_once };
 	if (strcmp(collective_find(&of)->name, "ring") == 0)
@@ -124,7 +106,7 @@ static struct sending message_sending(const struct stage *stage, const struct st
 {
 	const struct step_link *link = boundary(stage, operation->peer);
 	const double bytes = (double)operation->bytes;
-	return (struct sending){ bytes, transfer(link, bytes), link->alpha, bytes };
+	return (struct sending){ bytes, step_transfer(link, bytes), link->alpha, bytes };
 }
 
 /* ---- Running ----------------------------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@ struct step_way {
 	struct step_link link; /* the slowest: between hosts, where ranks are on several */
 	struct step_link near; /* of a ring's steps that stay in their host */
 	double near_part;      /* of a ring's steps, 0 to 1 */
+	double near_rings;     /* that share a port; 0: likewise 1 */
 	bool leaves_hosts;
 };
 

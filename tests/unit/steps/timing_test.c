@@ -240,7 +240,7 @@ static void rings__have_steps_of_two_kinds(void **state)
 	struct step_network network = network_of(fast, fast, 0);
 	struct step_plan plan = plan_of("llama3-8b", 1, 1, 64, 64);
 	const vb_time without = run(&plan, &network).step;
-	network.ways[STEP_DP] = (struct step_way){ { 1e6, 50e9 }, { 1e5, fast }, 7.0 / 8, true };
+	network.ways[STEP_DP] = (struct step_way){ { 1e6, 50e9 }, { 1e5, fast }, 7.0 / 8, 1, true };
 	const double gradients = 4 * plan_stage_parameters(&plan, 0).shared, steps = 63;
 	/* Of 63 steps 55 stay in hosts. The slowest link sends all of a rank's bytes, and that takes longer than the
 	 * way. */
