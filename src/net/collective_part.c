@@ -4,8 +4,6 @@
 #include "net/collective_kinds.h"
 
 enum {
-	/* Messages of a rank at a time, FOR_A_PLACE: as many peers as NCCL's batches have. */
-	UNDER_WAY = 8,
 	/* On an edge at a time: 1 MiB, what a network send of NCCL carries at most (2.30.7). Without a bound, pieces
 	 * that go up a tree hold up those that come down. */
 	PIECES_AHEAD = 8,
@@ -40,7 +38,7 @@ static bool may_send(
 	case FOR_ALL_OF_A_HALF:
 		return step < of->ranks - 1 || part->arrived == of->ranks - 1;
 	case FOR_A_PLACE:
-		return step - part->ended < UNDER_WAY;
+		return step - part->ended < COLLECTIVE_PLACES;
 	case FOR_BOTH_RINGS:
 		break;
 	}

@@ -70,6 +70,9 @@ struct collective_step {
 };
 
 /* The messages that a rank waits for before it sends: they carry the data that it passes on. */
+/* Messages of a rank at a time, FOR_A_PLACE: as many peers as NCCL's batches have. */
+enum { COLLECTIVE_PLACES = 8 };
+
 enum collective_waiting {
 	FOR_THE_LAST,      /* that of the step before: they come from one rank, by one connection, in order */
 	FOR_ALL_BEFORE,    /* those of all steps before, at most 64: they may overtake each other */
@@ -106,10 +109,18 @@ static inline uint32_t collective_copies(const struct collective *of, const stru
 
 /* Its time on a network without contention is alphas * alpha + bytes / B: alpha is the one-way time of a message of one
  * byte, B the rate at which payload passes a rank's link, or those of all
- * NICs of a host that has several. */
+ * NICs of a host that has several. Where later messages wait for earlier ones of the same rank and others leave
+ * meanwhile, links that are full hide all but full_alphas; else these are the same. */
 struct collective_law {
-	double alphas, bytes;
+	double alphas, bytes, full_alphas;
 };
+
+/* transfer: bytes / B. While links are not full, about half of the bytes leave while nobody waits. */
+static inline double collective_law_time(const struct collective_law *law, double alpha, double transfer)
+{
+	const double waits = law->alphas * alpha + transfer / 2, full = law->full_alphas * alpha + transfer;
+	return waits > full ? waits : full;
+}
 
 /* By steps, or by edges. */
 struct collective_algorithm {

@@ -270,6 +270,8 @@ const struct scenario_key scenario_keys[] = {
 
 	{ "network.faults.*.link", VALUE_TEXT, FAULT(link),
 	  .help = "the link, both directions: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"" },
+	{ "network.faults.*.rate", VALUE_RATE, FAULT(bits_per_second), BOUNDS(0, 1e14), .preset = "0",
+	  .help = "the link is this slow all the time, as one that has lost lanes; 0: it has its own rate" },
 	{ "network.faults.*.loss", VALUE_SHARE, FAULT(fault.loss_ppm), BOUNDS(0, 1e6), .preset = "0",
 	  .help = "share of packets that are lost" },
 	{ "network.faults.*.loss-every", VALUE_COUNT, FAULT(fault.loss_every), BOUNDS(0, 4e9), .preset = "0",

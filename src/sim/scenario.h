@@ -22,7 +22,8 @@
 enum { SCENARIO_WORKLOADS = 32, SCENARIO_FAULTS = 64, SCENARIO_KEYS = 256 };
 
 struct scenario_fault {
-	char link[64]; /* link.h */
+	char link[64];            /* link.h */
+	uint64_t bits_per_second; /* the link's rate; 0: its own */
 	struct network_fault fault;
 };
 

@@ -5,7 +5,6 @@
 
 enum {
 	STEPS_SEEN = 16,
-	PLACES = 8, /* of pairwise: messages that a rank has under way */
 };
 
 static double larger(double a, double b)
@@ -100,7 +99,7 @@ static double part_at_once(const struct collective *of)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
 	const double at_once = algorithm->waiting == FOR_BOTH_RINGS ? 2
-			       : algorithm->waiting == FOR_A_PLACE  ? PLACES
+			       : algorithm->waiting == FOR_A_PLACE  ? COLLECTIVE_PLACES
 								    : 1;
 
 	if (algorithm->edges || algorithm->waiting == FOR_ALL_OF_A_HALF)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "fabric/round_trips.h"
 #include "fabric/thresholds.h"
+#include "net/outages.h"
 #include "sim/idle_keys.h"
 #include "sim/link_name.h"
 #include "sim/nccl_keys.h"
@@ -338,10 +339,9 @@ static bool goes_down(const struct network_fault *fault)
 	return fault->down_at || fault->up_at;
 }
 
-static bool has_effect(const struct network_fault *fault)
+static bool has_effect(const struct scenario_fault *its)
 {
-	return goes_down(fault) || fault->loss_ppm || fault->loss_every || fault->bit_error_rate > 0 ||
-	       fault->duplicate_ppm || fault->mark_ppm || fault->jitter || (fault->late_ppm && fault->late_by);
+	return its->bits_per_second || goes_down(&its->fault) || fault_is_of_packets(&its->fault);
 }
 
 /* The first of its kind. */
@@ -356,7 +356,7 @@ static void look_at_faults(struct looking *looking)
 				"network.faults.%u.down is 0, and there is no up: that link never goes down. Write "
 				"1ps for a link that is down from the beginning",
 				i);
-		else if (!has_effect(fault))
+		else if (!has_effect(&scenario->faults[i]))
 			warn(looking,
 				"network.faults.%u has no effect: it neither loses, duplicates, delays nor marks "
 				"packets, and the link stays up",
