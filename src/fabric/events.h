@@ -30,6 +30,7 @@ enum event_kind {
 	EVENT_SCALE_UP, /* a transfer of a host's scale-up domain is over */
 	EVENT_STAGE,    /* a message that is no packets gets on; its turn is the stage: flow_ends.h */
 	EVENT_FLUIDS,   /* rates of such messages change */
+	EVENT_OUTAGE,   /* of such messages: a link goes down or is up again, or it becomes known */
 };
 
 /* Orders events of one kind at one moment: first by `turn`, a hash that changes every time, so that of two that always

@@ -80,8 +80,8 @@ struct fabric_config {
 	/* The transport. */
 	enum fabric_endpoint endpoint;
 	/* Messages are no packets, but flow over their paths and share links max-min fairly (fluids.h): without queues,
-	 * drops, marks, pauses, classes, windows and congestion control. Not for TCP, faults and captures. One thread.
-	 */
+	 * drops, marks, pauses, classes, windows and congestion control. Not for TCP, faults of packets and
+	 * captures. One thread. */
 	bool by_flows;
 	struct fabric_tcp tcp;
 	struct vb_cc_config cc;               /* TCP uses only its first and largest window; 0: 10 segments, no bound */

@@ -2,32 +2,14 @@
 #include "base/invariant.h"
 #include "fabric/faults.h"
 #include "net/chance.h"
+#include "net/outages.h"
 
 enum { TO_LOSE = 0xFA17, TO_DOUBLE, TO_MARK, TO_BE_LATE, JITTER, LATE_BY = JITTER + 2 };
-
-static bool is_down(const struct network_fault *fault, vb_time at)
-{
-	if (fault->down_at == 0 && fault->up_at == 0)
-		return false;
-	if (network_fault_is_for_good(fault))
-		return at >= fault->down_at;
-	if (fault->flap_period && at >= fault->down_at)
-		at = fault->down_at + (at - fault->down_at) % fault->flap_period;
-	return at >= fault->down_at && at < fault->up_at;
-}
 
 static const struct network_fault *fault_of(const struct fabric *fabric, uint32_t number)
 {
 	assert(fabric->links[number].is_faulty);
 	return &fabric->network->faults[fabric->network->links[number].fault];
-}
-
-bool link_is_known_down(const struct fabric *fabric, uint32_t number, vb_time at, bool is_far)
-{
-	if (!fabric->links[number].is_faulty)
-		return false;
-	const struct network_fault *fault = fault_of(fabric, number);
-	return is_down(fault, at - fault->detection - (is_far ? fault->convergence : 0));
 }
 
 static uint64_t draw(const struct fabric *fabric, uint32_t number, uint64_t what)
@@ -58,7 +40,7 @@ struct fault_draw fault_draw(const struct fabric *fabric, uint32_t number, uint3
 {
 	const struct network_fault *fault = fault_of(fabric, number);
 	struct fault_draw drawn = {
-		.is_lost = is_down(fault, at) || is_chosen(fabric, number, TO_LOSE, fault->loss_ppm) ||
+		.is_lost = fault_is_down(fault, at) || is_chosen(fabric, number, TO_LOSE, fault->loss_ppm) ||
 			   (fault->loss_every && fabric->links[number].packets % fault->loss_every == 0)
 	};
 	if (!drawn.is_lost && fault->bit_error_rate > 0)

@@ -12,8 +12,5 @@ struct fault_draw {
 
 /* For the packet that the link has just sent. */
 struct fault_draw fault_draw(const struct fabric *fabric, uint32_t link, uint32_t bytes, vb_time at);
-/* Whether a switch that would send on the link knows that it is down. */
-bool link_is_known_down(
-	const struct fabric *fabric, uint32_t link, vb_time at, bool is_far); /* is_far: a switch further away */
 
 #endif

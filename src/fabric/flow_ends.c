@@ -1,5 +1,6 @@
 /* See flow_ends.h. A message flows; has left, when its last byte has; has arrived a tail later, which is what the last
- * packet takes; and has ended when its ack is back. The acks of what has arrived come back meanwhile. */
+ * packet takes; and has ended when its ack is back. The acks of what has arrived come back meanwhile. When links go
+ * down or are up again, all ways are found anew, and a message may wait (flow_outages.c). */
 #include "fabric/flow_ends.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -7,45 +8,11 @@
 #include "base/number_map.h"
 #include "fabric/endpoint.h"
 #include "fabric/engine_connections.h"
-#include "fabric/flow_paths.h"
-#include "fabric/flow_ports.h"
-#include "fabric/fluids.h"
+#include "fabric/flow_level.h"
 #include "fabric/operations.h"
 #include "net/grow.h"
 
-enum stage { STAGE_ACKS, STAGE_ARRIVED, STAGE_ENDED };
-
 enum { LEAST_ACKS = MAX_MIN_WHOLE / 1024 }; /* fewer bytes of acks than this part of a message's hold up nothing */
-
-/* Messages of a job between two endpoints that go one after the other, as by a QP. */
-struct channel {
-	struct flow_path *path; /* NULL: none has begun */
-	struct flow_port port;
-	uint32_t first, last; /* messages that wait; first: or FLOW_NONE */
-	bool is_busy;         /* one flows */
-};
-
-#define NO_CHANNEL UINT32_MAX
-
-/* The part of a message. */
-struct flow_message {
-	struct fluid fluid;
-	struct flow_path *path; /* until it has arrived */
-	struct flow_port port;
-	struct flow_times times;
-	uint64_t packets, acks;
-	uint32_t number, channel;
-};
-
-struct flow_level {
-	struct flow_paths *paths;
-	struct flow_ports *ports;
-	struct fluids *fluids;
-	struct channel *channels;
-	uint32_t channel_count, channel_room;
-	struct number_map *channel_of; /* by source: by connection_key, its number + 1 */
-	vb_time next;                  /* the event that counts; -1: none */
-};
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -55,10 +22,13 @@ static int open_all(struct fabric *fabric)
 	if (!level)
 		return -ENOMEM;
 	level->next = -1;
+	level->resending = fabric_resending(fabric->config);
 	level->channel_of = calloc(fabric->network->endpoint_count + 1, sizeof(*level->channel_of));
 	level->paths = flow_paths_open(fabric);
 	if (level->paths)
 		level->fluids = fluids_open(flow_paths_capacities(level->paths), fabric->network->link_count);
+	for (uint32_t i = 0; i < fabric->network->fault_count; i++)
+		flow_await_outage(&fabric->shards[0], i);
 	return level->channel_of && level->fluids ? 0 : -ENOMEM;
 }
 
@@ -94,7 +64,7 @@ static void close_all(struct fabric *fabric)
 /* ---- Beginning --------------------------------------------------------------------------------------------------- */
 
 /* Rates are found once for all that changes now: by this moment's last event. */
-static void await(struct shard *shard, vb_time next)
+void flow_await(struct shard *shard, vb_time next)
 {
 	struct flow_level *level = shard->fabric->flow_level;
 	if (next >= 0 && next != level->next)
@@ -102,9 +72,26 @@ static void await(struct shard *shard, vb_time next)
 	level->next = next;
 }
 
-static void await_stage(struct shard *shard, uint32_t number, enum stage stage, vb_time at)
+void flow_await_stage(struct shard *shard, uint32_t number, enum stage stage, vb_time at)
 {
 	events_add(&shard->events, at, event_key(EVENT_STAGE, stage, number));
+}
+
+/* The message's from now on, which has none, or gives its own back. */
+void flow_set_path(struct flow_level *level, struct flow_message *its, struct flow_path *path, uint64_t bytes)
+{
+	its->path = path;
+	its->times = flow_path_times(level->paths, path, bytes);
+	its->fluid.share = (struct max_min_flow){ .hops = path->hops, .hop_count = path->hop_count };
+	its->fluid.back = path->hops + path->hop_count;
+	its->fluid.back_count = path->back_count;
+}
+
+void flow_await_acks(struct shard *shard, const struct flow_message *its)
+{
+	if (its->fluid.ack_share >= LEAST_ACKS)
+		flow_await_stage(shard, its->number, STAGE_ACKS, shard->now + its->times.tail);
+	flow_await(shard, shard->now);
 }
 
 static uint64_t acks_of(const struct fabric_config *config, uint64_t packets)
@@ -121,18 +108,13 @@ static void begin(struct shard *shard, uint32_t number, struct flow_path *path)
 	const struct framing *framing = flow_paths_framing(level->paths);
 	const uint64_t bytes = flow_at(fabric, number)->bytes, wire = framing_wire_bytes(framing, bytes);
 	its->number = number;
-	its->path = path;
-	its->times = flow_path_times(level->paths, path, bytes);
+	flow_set_path(level, its, path, bytes);
 	its->packets = framing_packets(framing, bytes);
 	its->acks = acks_of(fabric->config, its->packets);
-	its->fluid.share = (struct max_min_flow){ .hops = path->hops, .hop_count = path->hop_count };
-	its->fluid.back = path->hops + path->hop_count;
-	its->fluid.back_count = path->back_count;
 	its->fluid.ack_share = (uint32_t)(its->acks * framing_ack_bytes(framing) * MAX_MIN_WHOLE / wire);
 	fluids_add(level->fluids, &its->fluid, wire, shard->now);
-	if (its->fluid.ack_share >= LEAST_ACKS)
-		await_stage(shard, number, STAGE_ACKS, shard->now + its->times.tail);
-	await(shard, shard->now);
+	if (flow_may_begin(shard, its))
+		flow_await_acks(shard, its);
 }
 
 static struct flow_path *path_of(struct shard *shard, const struct flow_state *flow, struct flow_port *port)
@@ -154,7 +136,8 @@ static struct channel *channel_of(struct flow_level *level, const struct fabric 
 	if (!number ||
 		!grow_by_one(&level->channels, &level->channel_room, level->channel_count, sizeof(struct channel)))
 		return NULL;
-	level->channels[level->channel_count++] = (struct channel){ .first = FLOW_NONE };
+	level->channels[level->channel_count++] =
+		(struct channel){ .src = flow->src, .dst = flow->dst, .first = FLOW_NONE };
 	*number = level->channel_count;
 	return &level->channels[*number - 1];
 }
@@ -197,6 +180,10 @@ static void post_in_channel(struct shard *shard, uint32_t number)
 	if (!channel || !channel->path)
 		return;
 	its->channel = (uint32_t)(channel - level->channels);
+	if (channel->has_failed) {
+		flow_flush(shard, number);
+		return;
+	}
 	append(fabric, channel, number);
 	if (!channel->is_busy)
 		begin_next(shard, channel);
@@ -218,10 +205,11 @@ static void post(struct shard *shard, uint32_t number)
 
 /* ---- Leaving, arriving and ending -------------------------------------------------------------------------------- */
 
-static void leave(struct shard *shard, const struct flow_message *its)
+static void leave(struct shard *shard, struct flow_message *its)
 {
 	struct flow_level *level = shard->fabric->flow_level;
-	await_stage(shard, its->number, STAGE_ARRIVED, shard->now + its->times.tail);
+	its->has_left = true;
+	flow_await_stage(shard, its->number, STAGE_ARRIVED, shard->now + its->times.tail);
 	if (its->channel == NO_CHANNEL)
 		return;
 	level->channels[its->channel].is_busy = false;
@@ -235,11 +223,11 @@ void flow_ends_on_fluids(struct shard *shard)
 	if (level->next != shard->now)
 		return; /* rates have changed since */
 	while ((fluid = fluids_take(level->fluids, shard->now)))
-		leave(shard, (const struct flow_message *)fluid);
+		leave(shard, (struct flow_message *)fluid);
 	fluids_find_rates(level->fluids, shard->now);
 	shard->is_out_of_memory |= fluids_lack_memory(level->fluids);
 	level->next = -1;
-	await(shard, fluids_next(level->fluids));
+	flow_await(shard, fluids_next(level->fluids));
 }
 
 static void count_on(
@@ -272,36 +260,51 @@ static void arrive(struct shard *shard, uint32_t number)
 	struct flow_message *its = flow_part(shard->fabric, number);
 	fluids_set_acks(shard->fabric->flow_level->fluids, &its->fluid, false);
 	count(shard, its);
-	flow_path_give_back(its->path);
-	its->path = NULL;
-	await_stage(shard, number, STAGE_ENDED, shard->now + its->times.ack);
+	its->has_arrived = true;
+	flow_await_stage(shard, number, STAGE_ENDED, shard->now + its->times.ack);
 	operation_arrive(shard, number);
 }
 
-static void end(struct shard *shard, uint32_t number)
+void flow_end(struct shard *shard, uint32_t number)
 {
-	const struct flow_message *its = flow_part(shard->fabric, number);
+	struct flow_message *its = flow_part(shard->fabric, number);
+	if (its->path)
+		flow_path_give_back(its->path);
+	its->path = NULL;
 	if (its->channel == NO_CHANNEL)
 		flow_ports_give_back(shard->fabric->flow_level->ports, flow_at(shard->fabric, number), its->port);
 	operation_end(shard, number);
 }
 
+static void begin_acks(struct shard *shard, uint32_t number)
+{
+	struct flow_message *its = flow_part(shard->fabric, number);
+	if (!its->waits && !its->has_arrived)
+		fluids_set_acks(shard->fabric->flow_level->fluids, &its->fluid, true);
+}
+
 void flow_ends_on_stage(struct shard *shard, uint32_t number, uint32_t stage)
 {
-	struct fluids *fluids = shard->fabric->flow_level->fluids;
 	switch ((enum stage)stage) {
 	case STAGE_ACKS:
-		fluids_set_acks(fluids, &((struct flow_message *)flow_part(shard->fabric, number))->fluid, true);
+		begin_acks(shard, number);
 		break;
 	case STAGE_ARRIVED:
 		arrive(shard, number);
 		break;
 	case STAGE_ENDED:
-		end(shard, number);
+		if (flow_is_heard(shard, flow_part(shard->fabric, number)))
+			flow_end(shard, number);
+		break;
+	case STAGE_AGAIN:
+		flow_go_on(shard, number);
+		break;
+	case STAGE_FAILED:
+		flow_may_fail(shard, number);
 		break;
 	}
-	if (fluids_have_changed(fluids))
-		await(shard, shard->now);
+	if (fluids_have_changed(shard->fabric->flow_level->fluids))
+		flow_await(shard, shard->now);
 }
 
 /* Nothing of a message that has ended is under way. */

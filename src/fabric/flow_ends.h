@@ -7,5 +7,6 @@
 
 void flow_ends_on_fluids(struct shard *shard);                               /* EVENT_FLUIDS */
 void flow_ends_on_stage(struct shard *shard, uint32_t flow, uint32_t stage); /* EVENT_STAGE */
+void flow_ends_on_outage(struct shard *shard, uint32_t fault);               /* EVENT_OUTAGE */
 
 #endif

@@ -102,8 +102,8 @@ struct flow_paths *flow_paths_open(const struct fabric *fabric)
 		.capacities = calloc(network->link_count + 1, sizeof(*paths->capacities)),
 		.class_of = calloc(network->link_count + 1, sizeof(*paths->class_of)),
 		.kept = calloc(KEPT_TIMES, sizeof(*paths->kept)) };
-	if (spread_open(&paths->spread, config, fabric->routes) == 0 && paths->capacities && paths->class_of &&
-		paths->kept && open_links(paths))
+	if (spread_open(&paths->spread, config, fabric->routes, &fabric->shards[0].detours) == 0 && paths->capacities &&
+		paths->class_of && paths->kept && open_links(paths))
 		return paths;
 	flow_paths_close(paths);
 	return NULL;
@@ -174,14 +174,20 @@ static uint64_t hash_of(const struct flow_paths *paths, const struct flow_path *
 	return hash;
 }
 
-struct flow_path *flow_path_of(struct flow_paths *paths, uint32_t src, uint32_t dst, uint16_t port)
+/* There and back, into spread.hops; false: no memory. */
+static bool walk_both(struct flow_paths *paths, uint32_t src, uint32_t dst, uint16_t port, uint32_t *hops_there)
 {
 	paths->spread.hop_count = 0;
+	paths->spread.now = paths->fabric->shards[0].now;
 	if (!walk(paths, src, dst, port, &paths->there))
-		return NULL;
-	const uint32_t hops = paths->spread.hop_count, there = paths->there.count;
-	if (!walk(paths, dst, src, port, &paths->back))
-		return NULL;
+		return false;
+	*hops_there = paths->spread.hop_count;
+	return walk(paths, dst, src, port, &paths->back);
+}
+
+static struct flow_path *make_path(struct flow_paths *paths, uint32_t hops)
+{
+	const uint32_t there = paths->there.count;
 	const size_t hop_bytes = paths->spread.hop_count * sizeof(struct max_min_hop);
 	struct flow_path *path = malloc(sizeof(*path) + hop_bytes + (there + paths->back.count) * sizeof(*path->way));
 	if (!path)
@@ -198,6 +204,44 @@ struct flow_path *flow_path_of(struct flow_paths *paths, uint32_t src, uint32_t 
 	memcpy(path->way + there, paths->back.links, paths->back.count * sizeof(*path->way));
 	path->alike = hash_of(paths, path);
 	return path;
+}
+
+struct flow_path *flow_path_of(struct flow_paths *paths, uint32_t src, uint32_t dst, uint16_t port)
+{
+	uint32_t hops;
+	return walk_both(paths, src, dst, port, &hops) ? make_path(paths, hops) : NULL;
+}
+
+struct flow_path *flow_path_now(
+	struct flow_paths *paths, struct flow_path *path, uint32_t src, uint32_t dst, uint16_t port)
+{
+	uint32_t hops;
+	if (!walk_both(paths, src, dst, port, &hops))
+		return NULL;
+	if (hops != path->hop_count || paths->spread.hop_count != hops + path->back_count ||
+		memcmp(path->hops, paths->spread.hops, paths->spread.hop_count * sizeof(*path->hops)) != 0)
+		return make_path(paths, hops);
+	path->uses++;
+	return path;
+}
+
+static bool are_up(const struct flow_paths *paths, const struct max_min_hop *hops, uint32_t count)
+{
+	const struct fabric *fabric = paths->fabric;
+	for (uint32_t i = 0; paths->spread.detours && i < count; i++)
+		if (link_is_down(fabric->network, hops[i].link, fabric->shards[0].now))
+			return false;
+	return true;
+}
+
+bool flow_path_is_up(const struct flow_paths *paths, const struct flow_path *path)
+{
+	return are_up(paths, path->hops, path->hop_count);
+}
+
+bool flow_path_back_is_up(const struct flow_paths *paths, const struct flow_path *path)
+{
+	return are_up(paths, path->hops + path->hop_count, path->back_count);
 }
 
 void flow_path_give_back(struct flow_path *path)

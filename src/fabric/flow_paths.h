@@ -33,6 +33,14 @@ void flow_paths_close(struct flow_paths *paths);
 const uint64_t *flow_paths_capacities(const struct flow_paths *paths); /* of links, bytes per second */
 /* NULL: no memory. It goes when as many as have it have given it back. */
 struct flow_path *flow_path_of(struct flow_paths *paths, uint32_t src, uint32_t dst, uint16_t port);
+/* As it is now that links have gone down, or have come up: the same path, once more in use, or another. NULL: no
+ * memory.
+ */
+struct flow_path *flow_path_now(
+	struct flow_paths *paths, struct flow_path *path, uint32_t src, uint32_t dst, uint16_t port);
+/* Whether no link there, or back, is down. */
+bool flow_path_is_up(const struct flow_paths *paths, const struct flow_path *path);
+bool flow_path_back_is_up(const struct flow_paths *paths, const struct flow_path *path);
 void flow_path_give_back(struct flow_path *path);
 struct flow_times flow_path_times(struct flow_paths *paths, const struct flow_path *path, uint64_t bytes);
 const struct framing *flow_paths_framing(const struct flow_paths *paths);

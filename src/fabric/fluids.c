@@ -171,11 +171,15 @@ static void move(struct fluids *fluids, struct fluid *fluid, vb_time at)
 		sink(fluids, fluid->place, due);
 }
 
-static void take_first(struct fluids *fluids)
+static void take_out(struct fluids *fluids, uint32_t at)
 {
 	const struct due last = fluids->heap[--fluids->heap_count];
-	if (fluids->heap_count)
-		sink(fluids, 0, last);
+	if (at == fluids->heap_count)
+		return;
+	if (is_before(&last, &fluids->heap[at]))
+		rise(fluids, at, last);
+	else
+		sink(fluids, at, last);
 }
 
 vb_time fluids_next(const struct fluids *fluids)
@@ -262,9 +266,9 @@ static void join(struct fluids *fluids, struct fluid *fluid, uint32_t number)
 	mark_dirty(fluids, number);
 }
 
-void fluids_add(struct fluids *fluids, struct fluid *fluid, uint64_t bytes, vb_time now)
+void fluids_go_on(struct fluids *fluids, struct fluid *fluid, vb_time now)
 {
-	assert(bytes > 0 && fluid->share.hop_count > 0);
+	assert(fluid->share.hop_count > 0);
 	if (!grow_by_one(&fluids->heap, &fluids->heap_room, fluids->heap_count, sizeof(*fluids->heap))) {
 		fluids->lacks_memory = true;
 		return;
@@ -274,8 +278,23 @@ void fluids_add(struct fluids *fluids, struct fluid *fluid, uint64_t bytes, vb_t
 	fluid->rate = fluid->acks = 0;
 	fluid->at = now;
 	fluid->order = fluids->begun++;
-	set_left(fluid, (amount)bytes * (uint64_t)VB_S);
 	rise(fluids, fluids->heap_count++, (struct due){ NEVER, fluid });
+}
+
+void fluids_add(struct fluids *fluids, struct fluid *fluid, uint64_t bytes, vb_time now)
+{
+	assert(bytes > 0);
+	set_left(fluid, (amount)bytes * (uint64_t)VB_S);
+	fluids_go_on(fluids, fluid, now);
+}
+
+static void take(struct fluids *fluids, struct fluid *fluid)
+{
+	take_out(fluids, fluid->place);
+	for (uint32_t i = 0; i < fluid->share.hop_count; i++) {
+		leave(fluids, fluid, &fluid->share.hops[i]);
+		mark_dirty(fluids, fluid->share.hops[i].link);
+	}
 }
 
 struct fluid *fluids_take(struct fluids *fluids, vb_time now)
@@ -283,12 +302,18 @@ struct fluid *fluids_take(struct fluids *fluids, vb_time now)
 	if (fluids->heap_count == 0 || fluids->heap[0].at > now || fluids->lacks_memory)
 		return NULL;
 	struct fluid *fluid = fluids->heap[0].fluid;
-	take_first(fluids);
-	for (uint32_t i = 0; i < fluid->share.hop_count; i++) {
-		leave(fluids, fluid, &fluid->share.hops[i]);
-		mark_dirty(fluids, fluid->share.hops[i].link);
-	}
+	take(fluids, fluid);
 	return fluid;
+}
+
+vb_time fluids_stop(struct fluids *fluids, struct fluid *fluid, uint64_t rate, vb_time now)
+{
+	if (fluids->lacks_memory)
+		return 0;
+	advance(fluid, now);
+	fluids_set_acks(fluids, fluid, false);
+	take(fluids, fluid);
+	return time_of(left_of(fluid), rate);
 }
 
 /* ---- Rates ------------------------------------------------------------------------------------------------------- */

@@ -46,6 +46,10 @@ void fluids_add(struct fluids *fluids, struct fluid *fluid, uint64_t bytes, vb_t
 void fluids_set_acks(struct fluids *fluids, struct fluid *fluid, bool sends_acks);
 /* One of which nothing is left at this time, in the order of their ends; it flows no more. NULL: there is none. */
 struct fluid *fluids_take(struct fluids *fluids, vb_time now);
+/* One that flows does so no more, and its acks come no more, until it goes on with what is left of it, over any links.
+ * How long what is left takes at the rate. */
+vb_time fluids_stop(struct fluids *fluids, struct fluid *fluid, uint64_t rate, vb_time now);
+void fluids_go_on(struct fluids *fluids, struct fluid *fluid, vb_time now);
 /* Finds all rates that may have changed. */
 void fluids_find_rates(struct fluids *fluids, vb_time now);
 bool fluids_have_changed(const struct fluids *fluids); /* rates are to be found */

@@ -69,7 +69,7 @@ static void take_message(struct job_sink *calls, const struct message *message)
 {
 	struct sink *sink = (struct sink *)calls;
 	const struct fabric *fabric = sink->shard->fabric;
-	const struct hosts *hosts = &fabric->config->hosts;
+	const struct hosts hosts = hosts_to(&fabric->config->hosts, fabric->jobs[sink->job]->rails);
 	uint32_t number;
 	assert(message->src == sink->rank);
 	assert(message->src != message->dst || message->is_copy || message->is_of_sum);
@@ -80,8 +80,8 @@ static void take_message(struct job_sink *calls, const struct message *message)
 		return;
 	flow->doing = FLOW_IS_SENT;
 	flow->to = message->dst;
-	flow->src = hosts_sends_by(hosts, message->src, message->dst, message->part);
-	flow->dst = hosts_receives_by(hosts, message->src, message->dst, message->part);
+	flow->src = hosts_sends_by(&hosts, message->src, message->dst, message->part);
+	flow->dst = hosts_receives_by(&hosts, message->src, message->dst, message->part);
 	flow->bytes = message->bytes;
 	flow->channel = message->channel;
 	flow->entropy = ns3_is_wanted(fabric) ? ns3_port(fabric, sink->job, message) : message->entropy;
@@ -305,7 +305,7 @@ static void do_what_is_due(struct shard *shard, uint32_t number)
 static void wake(struct shard *shard, uint32_t rank)
 {
 	const struct hosts *hosts = &shard->fabric->config->hosts;
-	if (hosts->gpus && hosts->keeps_rails)
+	if (shard->fabric->sends_by_any_nic)
 		for (uint32_t i = 0; i < hosts->nics; i++)
 			endpoint_wake(shard, hosts_host_of(hosts, rank) * hosts->nics + i);
 	else
@@ -374,8 +374,11 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 	for (uint32_t i = 0; i < config->job_count; i++)
 		fabric->jobs[fabric->job_count++] = config->jobs[i];
 	open_records(fabric);
-	for (uint32_t i = 0; i < fabric->job_count; i++)
+	for (uint32_t i = 0; i < fabric->job_count; i++) {
 		fabric->operations += fabric->jobs[i]->operations;
+		fabric->sends_by_any_nic |=
+			config->hosts.gpus && hosts_to(&config->hosts, fabric->jobs[i]->rails).keeps_rails;
+	}
 	for (uint32_t i = 0; i < fabric->shard_count; i++) {
 		fabric->shards[i].job_ends = calloc(fabric->job_count + 1, sizeof(vb_time));
 		if (!fabric->shards[i].job_ends)

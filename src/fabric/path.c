@@ -1,15 +1,6 @@
 /* The path of a message. Where hashes decide, it is what they decide in a run. */
 #include "fabric/path.h"
-
-/* Links that go down let hashes choose anew. */
-static bool has_outages(const struct network *network)
-{
-	for (uint32_t i = 0; i < network->fault_count; i++)
-		if (network_fault_is_for_good(&network->faults[i]) ||
-			network->faults[i].up_at > network->faults[i].down_at)
-			return true;
-	return false;
-}
+#include "net/outages.h"
 
 static bool is_hashed(const struct network *network, uint32_t at_switch)
 {
@@ -33,7 +24,7 @@ uint32_t fabric_path(const struct fabric_config *config, const struct routes *ro
 	const struct fabric_message *message, uint32_t links[FABRIC_PATH])
 {
 	const struct network *network = config->network;
-	const bool may_change = has_outages(network);
+	const bool may_change = network_has_outages(network); /* hashes choose anew then */
 	uint32_t count = 0, link = network->endpoints[message->from].link;
 	while (count < FABRIC_PATH) {
 		links[count++] = link;

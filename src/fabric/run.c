@@ -108,8 +108,10 @@ static int check_flows(const struct fabric_config *config, char *why, unsigned w
 	if (config->captured_count)
 		return why_not(why, why_size, "messages as flows have no packets to be captured");
 	for (uint32_t i = 0; i < network->link_count; i++)
-		if (network->links[i].fault != NETWORK_NONE)
-			return why_not(why, why_size, "link %u: messages as flows have no faults on links", i);
+		if (network->links[i].fault != NETWORK_NONE &&
+			fault_is_of_packets(&network->faults[network->links[i].fault]))
+			return why_not(why, why_size,
+				"link %u: messages as flows see when a link is down, and no faults of packets", i);
 	for (uint32_t i = 0; i < network->profile_count; i++)
 		if (network->profiles[i].routing == ROUTING_ECMP && network->profiles[i].hash == HASH_NS3)
 			return why_not(why, why_size, "messages as flows are not hashed as in ns-3");
@@ -195,15 +197,11 @@ static int open_shards(struct fabric *fabric)
 static int expect_outages(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
-	for (uint32_t i = 0; i < network->fault_count; i++)
-		fabric->has_outages |= fabric->holder || network_fault_is_for_good(&network->faults[i]) ||
-				       network->faults[i].up_at > network->faults[i].down_at;
-	for (uint32_t i = 0; fabric->has_outages && i < fabric->shard_count; i++) {
-		fabric->shards[i].dead_ends = calloc(network->switch_count + 1, sizeof(*fabric->shards[i].dead_ends));
-		if (!fabric->shards[i].dead_ends)
-			return -ENOMEM;
-	}
-	return 0;
+	const bool may_go_down = fabric->holder ? network->fault_count > 0 : network_has_outages(network);
+	int rc = 0;
+	for (uint32_t i = 0; rc == 0 && i < fabric->shard_count; i++)
+		rc = detours_open(&fabric->shards[i].detours, network, fabric->routes, may_go_down);
+	return rc;
 }
 
 static int open_all(struct fabric *fabric, struct flow_result *results)
@@ -273,7 +271,7 @@ void fabric_end(struct fabric *fabric)
 			free(shard->out[k].news);
 		}
 		free(shard->out);
-		free(shard->dead_ends);
+		detours_close(&shard->detours);
 		free(shard->messages);
 		free(shard->job_ends);
 		free(shard->batch);
@@ -310,9 +308,10 @@ static int find_routes(struct fabric *fabric, char *why, unsigned why_size)
 			flow->dst);
 	}
 	for (uint32_t i = 0; i < fabric->config->job_count; i++) {
+		const struct job *job = fabric->config->jobs[i];
+		const struct hosts hosts = hosts_to(&fabric->config->hosts, job->rails);
 		uint32_t from, to;
-		if (routes_join(fabric->routes, fabric->network, &fabric->config->hosts, fabric->config->jobs[i]->ranks,
-			    &from, &to))
+		if (routes_join(fabric->routes, fabric->network, &hosts, job->ranks, &from, &to))
 			continue;
 		routes_free(fabric->routes);
 		return why_not(why, why_size, "job %u: no path leads between endpoints %u and %u", i, from, to);

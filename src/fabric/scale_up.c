@@ -2,6 +2,7 @@
 #include "fabric/scale_up.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/invariant.h"
 #include "base/number_map.h"
 #include "fabric/operations.h"
@@ -23,12 +24,27 @@ enum { NO_LINE = 0 };
 struct port_share {
 	uint64_t free;    /* bytes per second that no transfer has yet */
 	uint32_t waiting; /* transfers without a rate */
+	uint32_t first;   /* of its transfers, in `at_ports` */
+	uint32_t count;
+};
+
+struct tight_port {
+	uint64_t share; /* its share, or less than that: shares never fall while rates are found */
+	uint32_t port;
 };
 
 struct domain {
 	struct transfer *transfers;
 	struct port_share *ports;
 	uint32_t count, room;
+	uint32_t *at_ports; /* transfers, port by port, in the order in which they began */
+	uint32_t at_room;
+	struct tight_port *heap; /* ports, the tightest first */
+	uint32_t heap_count;
+	uint32_t *tightest; /* ports that have the least share */
+	uint32_t tightest_count;
+	uint64_t *marks; /* by transfer, a bit: one of a tightest port */
+	uint32_t mark_room;
 	struct number_map line_of;      /* by connection */
 	uint32_t line_count, line_room; /* the last line has the number line_count */
 	uint64_t *went_in;              /* by line: the last turn in which one of its transfers went */
@@ -56,9 +72,12 @@ int scale_up_open(struct fabric *fabric)
 	const uint32_t count = fabric->network->endpoint_count / hosts->nics;
 	fabric->domains = calloc(count + 1, sizeof(*fabric->domains));
 	for (uint32_t i = 0; fabric->domains && i < count; i++) {
-		fabric->domains[i].next = -1;
-		fabric->domains[i].ports = calloc(ports_of(fabric) + 1, sizeof(struct port_share));
-		if (!fabric->domains[i].ports)
+		struct domain *domain = &fabric->domains[i];
+		domain->next = -1;
+		domain->ports = calloc(ports_of(fabric) + 1, sizeof(*domain->ports));
+		domain->heap = calloc(ports_of(fabric), sizeof(*domain->heap));
+		domain->tightest = calloc(ports_of(fabric), sizeof(*domain->tightest));
+		if (!domain->ports || !domain->heap || !domain->tightest)
 			return -ENOMEM;
 	}
 	return fabric->domains ? 0 : -ENOMEM;
@@ -70,6 +89,10 @@ void scale_up_close(struct fabric *fabric)
 	for (uint32_t i = 0; fabric->domains && i < fabric->network->endpoint_count / hosts->nics; i++) {
 		free(fabric->domains[i].transfers);
 		free(fabric->domains[i].ports);
+		free(fabric->domains[i].at_ports);
+		free(fabric->domains[i].heap);
+		free(fabric->domains[i].tightest);
+		free(fabric->domains[i].marks);
 		free(fabric->domains[i].went_in);
 		number_map_free(&fabric->domains[i].line_of);
 	}
@@ -120,7 +143,7 @@ static void let_first_go(struct domain *domain)
 	}
 }
 
-/* ---- Rates ------------------------------------------------------------------------------------------------------- */
+/* ---- The tightest ports ------------------------------------------------------------------------------------------ */
 
 /* Of each transfer without a rate. It is never 0, or the transfer would have no end. */
 static uint64_t share_of(const struct port_share *port)
@@ -129,33 +152,61 @@ static uint64_t share_of(const struct port_share *port)
 	return share ? share : 1;
 }
 
-/* The share of a transfer in the port that has least for each; false: no port has a transfer that waits. */
-static bool find_tightest(const struct domain *domain, uint32_t ports, uint64_t *share)
-{
-	bool is_any = false;
-	for (uint32_t i = 0; i < ports; i++) {
-		const struct port_share *port = &domain->ports[i];
-		if (port->waiting == 0)
-			continue;
-		if (!is_any || share_of(port) < *share)
-			*share = share_of(port);
-		is_any = true;
-	}
-	return is_any;
-}
-
+/* Whether its share is this one; it is not less. */
 static bool is_tight(const struct port_share *port, uint64_t share)
 {
-	return port->waiting > 0 && share_of(port) == share;
+	return port->free < (unsigned __int128)(share + 1) * port->waiting;
 }
 
-/* Progressive filling (Bertsekas and Gallager, Data Networks, section 6.5.2): transfers of the tightest ports get their
- * share, and the others share what is left. */
-static void find_rates(const struct fabric *fabric, struct domain *domain)
+static void sink_down(struct domain *domain, uint32_t at)
 {
-	const uint32_t ports = ports_of(fabric);
-	uint64_t share = 0;
+	const struct tight_port moved = domain->heap[at];
+	for (uint32_t child; (child = 2 * at + 1) < domain->heap_count; at = child) {
+		if (child + 1 < domain->heap_count && domain->heap[child + 1].share < domain->heap[child].share)
+			child++;
+		if (domain->heap[child].share >= moved.share)
+			break;
+		domain->heap[at] = domain->heap[child];
+	}
+	domain->heap[at] = moved;
+}
+
+static void heap_ports(struct domain *domain, uint32_t ports)
+{
+	domain->heap_count = 0;
 	for (uint32_t i = 0; i < ports; i++)
+		if (domain->ports[i].waiting > 0)
+			domain->heap[domain->heap_count++] = (struct tight_port){ share_of(&domain->ports[i]), i };
+	for (uint32_t i = domain->heap_count / 2; i-- > 0;)
+		sink_down(domain, i);
+}
+
+/* The least share of a transfer in a port, and all ports that have it; false: no port has a transfer that waits. */
+static bool find_tightest(struct domain *domain, uint64_t *share)
+{
+	struct tight_port *first = domain->heap;
+	domain->tightest_count = 0;
+	while (domain->heap_count && (domain->tightest_count == 0 || first->share <= *share)) {
+		const struct port_share *port = &domain->ports[first->port];
+		if (port->waiting == 0) {
+			*first = domain->heap[--domain->heap_count];
+		} else if (share_of(port) > first->share) {
+			first->share = share_of(port);
+		} else {
+			*share = first->share;
+			domain->tightest[domain->tightest_count++] = first->port;
+			first->share++; /* what its transfers do not get now has more */
+		}
+		sink_down(domain, 0);
+	}
+	return domain->tightest_count > 0;
+}
+
+/* ---- Rates ------------------------------------------------------------------------------------------------------- */
+
+static void begin_rates(const struct fabric *fabric, struct domain *domain)
+{
+	for (uint32_t i = 0; i < ports_of(fabric); i++)
 		domain->ports[i] = (struct port_share){ .free = fabric->config->hosts.scale_up / 8 };
 	domain->ports[switch_of(fabric)] = (struct port_share){ .free = UINT64_MAX };
 	let_first_go(domain);
@@ -166,18 +217,78 @@ static void find_rates(const struct fabric *fabric, struct domain *domain)
 		domain->ports[domain->transfers[i].from].waiting++;
 		domain->ports[domain->transfers[i].to].waiting++;
 	}
-	while (find_tightest(domain, ports, &share)) {
-		for (uint32_t i = 0; i < domain->count; i++) {
-			struct transfer *its = &domain->transfers[i];
-			struct port_share *from = &domain->ports[its->from], *to = &domain->ports[its->to];
-			if (its->rate > 0 || its->is_behind || (!is_tight(from, share) && !is_tight(to, share)))
-				continue;
-			its->rate = share;
-			from->free -= share < from->free ? share : from->free;
-			to->free -= share < to->free ? share : to->free;
-			from->waiting--;
-			to->waiting--;
+}
+
+static void list_at(struct domain *domain, uint32_t number, uint32_t transfer)
+{
+	struct port_share *port = &domain->ports[number];
+	domain->at_ports[port->first + port->count++] = transfer;
+}
+
+static void list_transfers(const struct fabric *fabric, struct domain *domain)
+{
+	uint32_t first = 0;
+	for (uint32_t i = 0; i <= switch_of(fabric); i++) {
+		domain->ports[i].first = first;
+		first += domain->ports[i].waiting;
+	}
+	for (uint32_t i = 0; i < domain->count; i++) {
+		if (domain->transfers[i].is_behind)
+			continue;
+		list_at(domain, domain->transfers[i].from, i);
+		list_at(domain, domain->transfers[i].to, i);
+	}
+}
+
+/* Rounding makes the share of what is left of a port's transfers grow, so the last of them may get more. */
+static void give(struct domain *domain, struct transfer *its, uint64_t share)
+{
+	struct port_share *from = &domain->ports[its->from], *to = &domain->ports[its->to];
+	if (its->rate > 0 || (!is_tight(from, share) && !is_tight(to, share)))
+		return;
+	its->rate = share;
+	from->free -= share < from->free ? share : from->free;
+	to->free -= share < to->free ? share : to->free;
+	from->waiting--;
+	to->waiting--;
+}
+
+static void give_at(struct domain *domain, const struct port_share *port, uint64_t share)
+{
+	for (uint32_t i = 0; i < port->count; i++)
+		give(domain, &domain->transfers[domain->at_ports[port->first + i]], share);
+}
+
+/* Transfers of several ports get theirs in the order in which they began, whichever port they are of. */
+static void give_in_order(struct domain *domain, uint64_t share)
+{
+	for (uint32_t i = 0; i < domain->tightest_count; i++) {
+		const struct port_share *port = &domain->ports[domain->tightest[i]];
+		for (uint32_t k = 0; k < port->count; k++) {
+			const uint32_t transfer = domain->at_ports[port->first + k];
+			domain->marks[transfer / 64] |= (uint64_t)1 << transfer % 64;
 		}
+	}
+	for (uint32_t word = 0; word <= domain->count / 64; word++) {
+		for (uint64_t left = domain->marks[word]; left; left &= left - 1)
+			give(domain, &domain->transfers[word * 64 + (uint32_t)__builtin_ctzll(left)], share);
+		domain->marks[word] = 0;
+	}
+}
+
+/* Progressive filling (Bertsekas and Gallager, Data Networks, section 6.5.2): transfers of the tightest ports get their
+ * share, and the others share what is left. O(n + p log p) for n transfers and p ports where few ports tie. */
+static void find_rates(const struct fabric *fabric, struct domain *domain)
+{
+	uint64_t share = 0;
+	begin_rates(fabric, domain);
+	list_transfers(fabric, domain);
+	heap_ports(domain, ports_of(fabric));
+	while (find_tightest(domain, &share)) {
+		if (domain->tightest_count == 1)
+			give_at(domain, &domain->ports[domain->tightest[0]], share);
+		else
+			give_in_order(domain, share);
 	}
 }
 
@@ -205,19 +316,28 @@ static void await(struct shard *shard, uint32_t host, vb_time next)
 static void await_next(struct shard *shard, uint32_t host)
 {
 	struct domain *domain = &shard->fabric->domains[host];
-	vb_time next = -1;
+	uint64_t takes = FABRIC_HORIZON + VB_S; /* a transfer that would end beyond the horizon never ends */
 	for (uint32_t i = 0; i < domain->count; i++) {
 		const struct transfer *its = &domain->transfers[i];
-		if (its->is_behind)
-			continue;
-		assert(its->rate > 0);
-		const unsigned __int128 takes = (its->left + its->rate - 1) / its->rate;
-		/* A transfer that would end beyond the horizon never ends. */
-		const vb_time at = domain->at + (takes > FABRIC_HORIZON ? FABRIC_HORIZON + VB_S : (vb_time)takes);
-		if (next < 0 || at < next)
-			next = at;
+		assert(its->is_behind || its->rate > 0);
+		/* A division costs far more than this product, and few transfers are sooner than all before them. */
+		if (!its->is_behind && its->left <= (unsigned __int128)its->rate * (takes - 1))
+			takes = (uint64_t)((its->left + its->rate - 1) / its->rate);
 	}
-	await(shard, host, next);
+	await(shard, host, domain->count ? domain->at + (vb_time)takes : -1);
+}
+
+/* Room for one more. */
+static bool make_room(struct domain *domain)
+{
+	const uint32_t words = domain->mark_room;
+	if (!grow_by_one(&domain->transfers, &domain->room, domain->count, sizeof(*domain->transfers)) ||
+		!grow_by_one(&domain->at_ports, &domain->at_room, 2 * domain->count + 1, sizeof(*domain->at_ports)) ||
+		!grow_by_one(&domain->marks, &domain->mark_room, (domain->count + 1) / 64, sizeof(*domain->marks)))
+		return false;
+	if (domain->mark_room > words)
+		memset(domain->marks + words, 0, (domain->mark_room - words) * sizeof(*domain->marks));
+	return true;
 }
 
 /* Rates are found once for all that begins now: by this moment's last event, which comes behind all others. */
@@ -233,8 +353,7 @@ void scale_up_send(struct shard *shard, uint32_t number)
 		.from = flow->is_copy ? switch_of(fabric) : hosts_gpu_in_host(hosts, flow->from),
 		.to = flow->is_of_sum ? switch_of(fabric) : hosts->gpus + hosts_gpu_in_host(hosts, flow->to),
 		.left = (unsigned __int128)flow->bytes * (unsigned __int128)VB_S };
-	if (!grow_by_one(&domain->transfers, &domain->room, domain->count, sizeof(*domain->transfers)) ||
-		!find_line(domain, flow, &transfer)) {
+	if (!make_room(domain) || !find_line(domain, flow, &transfer)) {
 		shard->is_out_of_memory = true;
 		return;
 	}

@@ -1,6 +1,7 @@
 /* Scale-up domains: transfers between GPUs of one host, which are not cut into packets. Each GPU has a port of the
  * domain's rate each way, and the transfers share the ports max-min fairly: no transfer could have more but from one
- * that has less. Rates change when a transfer begins or ends, so a transfer costs two events. Pieces that go by one
+ * that has less. Rates change when a transfer begins or ends, so a transfer costs two events. Such an event is O(n) for
+ * n transfers under way in the host: where all ports are shared, each of their rates changes. Pieces that go by one
  * connection (struct message) go one after the other.
  *
  * Rates are whole bytes per second, rounded down, and what is left of a transfer is counted in byte-picoseconds per

@@ -7,6 +7,7 @@
 #ifndef FABRIC_STATE_H
 #define FABRIC_STATE_H
 
+#include "fabric/detours.h"
 #include "fabric/events.h"
 #include "fabric/fabric.h"
 #include "base/number_map.h"
@@ -211,8 +212,7 @@ struct shard {
 	uint32_t free_packet, packet_count, packet_room;
 	uint32_t free_long, long_count, long_room;
 	struct mailbox *out; /* one mailbox for each shard */
-	uint64_t *dead_ends; /* by switch: the last search for a path that found none from there */
-	uint64_t looks;
+	struct detours detours;
 	struct vb_batch *batch;
 	uint32_t at_hand; /* packets of the batch that an endpoint has handed out and that are not taken yet */
 	bool is_out_of_memory, is_out_of_numbers;
@@ -247,11 +247,11 @@ struct fabric {
 	uint32_t cycle_count;
 	uint64_t cycle_hash;
 	vb_time cycle_sought_at;
-	bool has_outages; /* some link is down at times */
-	int day_shift;    /* of the shards' calendars */
+	int day_shift; /* of the shards' calendars */
 	struct endpoint *endpoints;
 	struct rank *ranks;
 	uint32_t rank_count;
+	bool sends_by_any_nic;            /* a rank may, of its host: some job keeps rails */
 	struct domain *domains;           /* scale_up.h, by host; NULL: there are none */
 	const struct endpoint_kind *kind; /* of all endpoints; NULL: they are a holder's */
 	struct tcp *tcp;                  /* for endpoints of this kind */

@@ -1,7 +1,6 @@
 /* Switches: where a packet goes next, and plain ports, which have one queue and are never stopped. There a packet's
  * departure is known when it arrives, so it is put onto the wire at once, and the queue is the time until then. */
 #include "base/invariant.h"
-#include "fabric/faults.h"
 #include "fabric/ns3.h"
 #include "fabric/port.h"
 #include "fabric/series.h"
@@ -17,42 +16,11 @@ static vb_time busy_until(const struct shard *shard, uint32_t number)
 	return until;
 }
 
-/* Whether any path by this link is not known to be down. A switch without one is examined once in a search: there are
- * many more paths than switches. */
-static bool leads(struct shard *shard, uint32_t link, uint32_t dst, bool is_far)
-{
-	const struct fabric *fabric = shard->fabric;
-	if (link_is_known_down(fabric, link, shard->now, is_far))
-		return false;
-	if (!fabric->links[link].leads_to_switch)
-		return true;
-	uint32_t next = fabric->links[link].to;
-	if (shard->dead_ends[next] == shard->looks)
-		return false;
-	struct route_choice choice = routes_towards(fabric->routes, next, dst);
-	for (uint32_t i = 0; i < choice.count; i++)
-		if (leads(shard, choice.links[i], dst, true))
-			return true;
-	shard->dead_ends[next] = shard->looks;
-	return false;
-}
-
-/* The first link, from `first` on, that leads to the destination; if none does, one that is not down itself. */
 static uint32_t first_up(struct shard *shard, struct route_choice choice, uint32_t first, uint32_t dst)
 {
-	uint32_t up = choice.links[first];
 	assert(first < choice.count);
-	for (uint32_t i = choice.count; shard->fabric->has_outages && i-- > 0;) {
-		uint32_t link = choice.links[(first + i) % choice.count];
-		if (!link_is_known_down(shard->fabric, link, shard->now, false))
-			up = link;
-	}
-	for (uint32_t i = 0; shard->fabric->has_outages && i < choice.count; i++) {
-		uint32_t link = choice.links[(first + i) % choice.count];
-		if (leads(shard, link, dst, false))
-			return link;
-	}
-	return up;
+	return shard->detours.network ? detours_first_up(&shard->detours, choice, first, dst, shard->now)
+				      : choice.links[first];
 }
 
 static uint32_t least_busy(struct shard *shard, struct route_choice choice, uint32_t first, uint32_t dst)
@@ -61,7 +29,7 @@ static uint32_t least_busy(struct shard *shard, struct route_choice choice, uint
 	for (uint32_t i = 0; i < choice.count; i++) {
 		uint32_t link = choice.links[(first + i) % choice.count];
 		if (busy_until(shard, link) < busy_until(shard, best) &&
-			(!shard->fabric->has_outages || leads(shard, link, dst, false)))
+			(!shard->detours.network || detours_lead(&shard->detours, link, dst, shard->now)))
 			best = link;
 	}
 	return best;
@@ -86,7 +54,7 @@ static uint32_t choose(struct shard *shard, uint32_t at_switch, const struct pac
 				 : drawn_choice(state->seed, packet->in_link, shard->now, choice.count);
 	if (state->hashes_as_ns3)
 		first = ns3_choose(shard, at_switch, (uint32_t)(packet - shard->packets), choice);
-	shard->looks++;
+	detours_look(&shard->detours);
 	return state->routing == ROUTING_ADAPTIVE ? least_busy(shard, choice, first, packet->dst)
 						  : first_up(shard, choice, first, packet->dst);
 }
@@ -146,8 +114,7 @@ static void send_plain(struct shard *shard, uint32_t at_switch, uint32_t number,
 void switch_expect(struct shard *shard, uint32_t at_switch, uint32_t index)
 {
 	struct packet *packet = &shard->packets[index];
-	if (shard->fabric->switches[at_switch].routing != ROUTING_ECMP || shard->fabric->has_outages ||
-		packet->is_frame)
+	if (shard->fabric->switches[at_switch].routing != ROUTING_ECMP || shard->detours.network || packet->is_frame)
 		return;
 	packet->in_link = choose(shard, at_switch, packet);
 	packet->is_routed = true;

@@ -66,6 +66,9 @@ static void happen(struct shard *shard, const struct event *event)
 	case EVENT_FLUIDS:
 		flow_ends_on_fluids(shard);
 		break;
+	case EVENT_OUTAGE:
+		flow_ends_on_outage(shard, number);
+		break;
 	case EVENT_RENEWAL:
 		pfc_on_renewal(shard, number);
 		break;

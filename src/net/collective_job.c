@@ -75,8 +75,11 @@ static void send(const struct collective_out *calls, const struct collective_sen
 {
 	const struct out *out = (const struct out *)calls;
 	const struct collective *of = &out->job->of;
-	const uint32_t from = place_of(out->job, out->rank), cuts = collective_cuts(of, from, sent->to);
-	if (cuts == 1)
+	const uint32_t from = place_of(out->job, out->rank);
+	const uint32_t cuts = sent->opens ? 1 : collective_cuts(of, from, sent->to);
+	if (sent->opens)
+		send_by(out, sent, collective_qps(of, from, sent->to), sent->bytes, sent->tag);
+	else if (cuts == 1)
 		send_by(out, sent, sent->turn % collective_qps(of, from, sent->to), sent->bytes, sent->tag);
 	for (uint32_t qp = 0; cuts > 1 && qp < cuts; qp++)
 		send_by(out, sent, qp, collective_cut(sent->bytes, cuts, qp),
@@ -107,7 +110,7 @@ static bool is_whole(const struct collective_job *job, struct number_map *parts,
 	const uint32_t qp = (uint32_t)(tag >> QP_SHIFT);
 	if (qp == 0)
 		return true;
-	const int came = collective_cut_came(parts, (uint32_t)tag, job->of.qps, qp - 1);
+	const int came = collective_cut_came(parts, (uint32_t)tag, job->of.nccl.qps, qp - 1);
 	if (came < 0)
 		sink->lack_memory(sink);
 	return came > 0;
@@ -140,11 +143,12 @@ int collective_job_open(struct collective_job *job, const struct collective *of,
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
 	const size_t ranks = (size_t)groups->count * groups->size;
-	const bool is_cut = of->is_cut && of->qps > 1;
-	assert(of->ranks == groups->size && of->qps <= COLLECTIVE_MOST_QPS);
+	const bool is_cut = of->nccl.is_cut && of->nccl.qps > 1;
+	assert(of->ranks == groups->size && of->nccl.qps <= COLLECTIVE_MOST_QPS);
 	*job = (struct collective_job){ .job = { .kind = &kind,
 						.operations = groups->count * collective_cut_messages(of, algorithm),
-						.ranks = groups->ranks },
+						.ranks = groups->ranks,
+						.rails = of->rails },
 		.of = *of,
 		.algorithm = algorithm,
 		.groups = groups,

@@ -8,13 +8,13 @@
 uint32_t collective_chain_down(const struct collective *of, uint32_t place, struct collective_edge *edges);
 uint32_t collective_chain_up(const struct collective *of, uint32_t place, struct collective_edge *edges);
 uint32_t collective_double_tree(const struct collective *of, uint32_t place, struct collective_edge *edges);
-/* How many pieces come to it. */
-uint32_t collective_chain_down_receives(const struct collective *of, uint32_t place);
-uint32_t collective_chain_up_receives(const struct collective *of, uint32_t place);
-uint32_t collective_double_tree_receives(const struct collective *of, uint32_t place);
+/* Who sends to it by an edge. */
+struct collective_source collective_chain_down_source(const struct collective *of, uint32_t place, uint32_t edge);
+struct collective_source collective_chain_up_source(const struct collective *of, uint32_t place, uint32_t edge);
+struct collective_source collective_double_tree_source(const struct collective *of, uint32_t place, uint32_t edge);
+struct collective_source collective_nvls_source(const struct collective *of, uint32_t place, uint32_t edge);
 struct collective_law collective_double_tree_law(const struct collective *of);
 uint32_t collective_nvls(const struct collective *of, uint32_t place, struct collective_edge *edges);
-uint32_t collective_nvls_receives(const struct collective *of, uint32_t place);
 struct collective_law collective_nvls_law(const struct collective *of);
 
 /* Edges by which data comes to a place, of each of two trees: FROM_ABOVE sums of all, FROM_LOWER and FROM_HIGHER sums

@@ -4,8 +4,6 @@
 #include "net/collective_kinds.h"
 
 enum {
-	/* Messages of a rank at a time, FOR_A_PLACE: as many peers as NCCL's batches have. */
-	UNDER_WAY = 8,
 	/* On an edge at a time: 1 MiB, what a network send of NCCL carries at most (2.30.7). Without a bound, pieces
 	 * that go up a tree hold up those that come down. */
 	PIECES_AHEAD = 8,
@@ -14,9 +12,10 @@ enum {
 	/* Of a rank's edges none is farther ahead of another. Two trees share the links of each rank: without this
 	 * bound one gets ahead for good, ends early, and leaves links idle beside the other. That is 3% of 8 ranks'
 	 * time. */
-	PIECES_APART = 24,
+	PIECES_APART = 16,
 	/* A piece's tag: its slot, if it is a part of a sum; below that by which edge it leaves, and by which it comes.
-	 */
+	 * What opens a slot has those of the piece's edge, and a bit. */
+	OPENS = 1 << 20,
 	SLOT_SHIFT = 16,
 	EDGE_SHIFT = 8,
 	EDGE_MASK = 0xff,
@@ -39,7 +38,7 @@ static bool may_send(
 	case FOR_ALL_OF_A_HALF:
 		return step < of->ranks - 1 || part->arrived == of->ranks - 1;
 	case FOR_A_PLACE:
-		return step - part->ended < UNDER_WAY;
+		return step - part->ended < COLLECTIVE_PLACES;
 	case FOR_BOTH_RINGS:
 		break;
 	}
@@ -105,14 +104,15 @@ static uint32_t least_sent(const struct collective_part *part, uint32_t edges)
 	return least;
 }
 
-static bool may_send_piece(const struct collective *of, uint32_t place, const struct collective_part *part,
-	const struct collective_edge *edge, uint32_t number)
+static bool may_send_piece(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	const struct collective_part *part, const struct collective_edge *edge, uint32_t number)
 {
 	const uint32_t piece = part->edge_sent[number], copies = collective_copies(of, edge);
-	if (piece == collective_pieces(edge->bytes) ||
+	if (piece == collective_pieces(of, edge->bytes) ||
 		piece - part->edge_ended[number] / copies >= ahead_of(of, place, edge->to))
 		return false;
-	if (edge->is_of_sum && piece - part->edge_arrived[edge->opened_by] >= COLLECTIVE_SLOTS)
+	if (collective_has_slots(of, algorithm, edge->comes_by) &&
+		piece - part->edge_opened[number] >= COLLECTIVE_SLOTS)
 		return false;
 	return has_come(part, edge, piece);
 }
@@ -125,12 +125,55 @@ static void send_piece(const struct collective *of, struct collective_part *part
 	for (uint32_t i = 0; i < collective_copies(of, edge); i++) {
 		part->sent++;
 		out->send(out, &(struct collective_sent){ .to = edge->to + i,
-				       .bytes = collective_piece(edge->bytes, piece),
+				       .bytes = collective_piece(of, edge->bytes, piece),
 				       .tag = slot << SLOT_SHIFT | number << EDGE_SHIFT | edge->comes_by,
 				       .turn = piece,
 				       .is_piece = true,
 				       .is_copy = edge->is_copy,
 				       .is_of_sum = edge->is_of_sum });
+	}
+}
+
+/* Of those that have come by an edge: they have gone on, too, by all edges that need them. */
+static uint32_t consumed(
+	const struct collective_part *part, const struct collective_edge *edges, uint32_t count, uint32_t edge)
+{
+	uint32_t least = part->edge_arrived[edge];
+	for (uint32_t i = 0; i < count; i++)
+		if (edges[i].needs >> edge & 1 && part->edge_sent[i] < least)
+			least = part->edge_sent[i];
+	return least;
+}
+
+/* To each place that sends by this edge. */
+static void open_slot(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	struct collective_part *part, uint32_t edge, const struct collective_out *out)
+{
+	const struct collective_source from = algorithm->source(of, place, edge);
+	for (uint32_t i = 0; i < from.count; i++) {
+		const uint32_t number = collective_edge_number(of, algorithm, from.first + i, place, edge);
+		part->sent++;
+		out->send(out, &(struct collective_sent){ .to = from.first + i,
+				       .bytes = COLLECTIVE_OPENING_BYTES,
+				       .tag = OPENS | number << EDGE_SHIFT | edge,
+				       .is_piece = true,
+				       .is_copy = from.count > 1,
+				       .opens = true });
+	}
+	part->edge_opens[edge]++;
+}
+
+static void open_slots(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
+	struct collective_part *part, const struct collective_edge *edges, uint32_t count,
+	const struct collective_out *out)
+{
+	for (uint32_t i = 0; i < COLLECTIVE_EDGES; i++) {
+		if (part->edge_opens[i] == part->edge_arrived[i] || !collective_has_slots(of, algorithm, i))
+			continue;
+		const uint32_t pieces = collective_pieces(of, algorithm->source(of, place, i).bytes);
+		const uint32_t free = consumed(part, edges, count, i);
+		while (part->edge_opens[i] < free && part->edge_opens[i] + COLLECTIVE_SLOTS < pieces)
+			open_slot(of, algorithm, place, part, i, out);
 	}
 }
 
@@ -144,20 +187,25 @@ static void send_pieces(const struct collective *of, const struct collective_alg
 		has_sent = false;
 		for (uint32_t i = 0; i < count; i++) {
 			if (part->edge_sent[i] - least_sent(part, count) >= PIECES_APART ||
-				!may_send_piece(of, place, part, &edges[i], i))
+				!may_send_piece(of, algorithm, place, part, &edges[i], i))
 				continue;
 			send_piece(of, part, &edges[i], i, out);
 			has_sent = true;
 		}
 	}
+	open_slots(of, algorithm, place, part, edges, count, out);
 }
 
 /* A sum is there when each GPU's part is. */
 static void note_piece(const struct collective *of, const struct collective_algorithm *algorithm,
 	struct collective_part *part, uint32_t tag)
 {
-	const uint32_t edge = tag & EDGE_MASK;
-	assert(edge < COLLECTIVE_EDGES);
+	const uint32_t edge = tag & EDGE_MASK, number = tag >> EDGE_SHIFT & EDGE_MASK;
+	assert(edge < COLLECTIVE_EDGES && number < COLLECTIVE_EDGES);
+	if (tag & OPENS) {
+		part->edge_opened[number]++;
+		return;
+	}
 	if (!algorithm->is_by_switch || edge % EDGES_OF_A_TREE != FROM_CHAIN) {
 		part->edge_arrived[edge]++;
 		return;
@@ -196,6 +244,8 @@ bool collective_part_ended(const struct collective_algorithm *algorithm, struct 
 	part->ended++;
 	if (!algorithm->edges)
 		return algorithm->waiting == FOR_A_PLACE;
+	if (tag & OPENS)
+		return false;
 	const uint32_t edge = tag >> EDGE_SHIFT & EDGE_MASK;
 	assert(edge < COLLECTIVE_EDGES);
 	part->edge_ended[edge]++;

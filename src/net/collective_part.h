@@ -3,16 +3,15 @@
 #ifndef NET_COLLECTIVE_PART_H
 #define NET_COLLECTIVE_PART_H
 
-#include "net/collectives.h"
-
-/* The pieces for which a switch that reduces has room. */
-enum { COLLECTIVE_SLOTS = 8 };
+#include "net/collective_slots.h"
 
 struct collective_part {
 	uint64_t arrived;               /* of steps: as its algorithm waits */
 	uint32_t sent, received, ended; /* messages */
 	/* Of pipelines, by edge: pieces. */
 	uint32_t edge_sent[COLLECTIVE_EDGES], edge_ended[COLLECTIVE_EDGES], edge_arrived[COLLECTIVE_EDGES];
+	/* Slots of those that come that it has opened, and of those that it sends that were opened for it. */
+	uint32_t edge_opens[COLLECTIVE_EDGES], edge_opened[COLLECTIVE_EDGES];
 	/* Of each tree's sums in a switch: how many parts of the next few pieces have come. */
 	uint16_t parts[2][COLLECTIVE_SLOTS];
 };
@@ -23,6 +22,7 @@ struct collective_sent {
 	uint32_t turn; /* of those to the same rank: one more with each */
 	uint64_t bytes;
 	bool is_piece, is_copy, is_of_sum;
+	bool opens; /* a slot: by a connection of its own, and never cut */
 };
 
 struct collective_out {

@@ -13,12 +13,12 @@ static bool is_in_host(const struct collective *of, uint32_t place, uint32_t to)
 
 uint32_t collective_qps(const struct collective *of, uint32_t place, uint32_t to)
 {
-	return of->qps > 1 && !is_in_host(of, place, to) ? of->qps : 1;
+	return of->nccl.qps > 1 && !is_in_host(of, place, to) ? of->nccl.qps : 1;
 }
 
 uint32_t collective_cuts(const struct collective *of, uint32_t place, uint32_t to)
 {
-	return of->is_cut ? collective_qps(of, place, to) : 1;
+	return of->nccl.is_cut ? collective_qps(of, place, to) : 1;
 }
 
 uint64_t collective_cut(uint64_t bytes, uint32_t cuts, uint32_t qp)
@@ -43,10 +43,10 @@ static uint64_t messages_by_edges(
 	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
 {
 	struct collective_edge edges[COLLECTIVE_EDGES];
-	uint64_t messages = 0;
+	uint64_t messages = collective_sends(of, algorithm, place);
 	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
-		messages += (uint64_t)collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]) *
-			    collective_cuts(of, place, edges[i].to);
+		messages += (uint64_t)collective_pieces(of, edges[i].bytes) * collective_copies(of, &edges[i]) *
+			    (collective_cuts(of, place, edges[i].to) - 1);
 	return messages;
 }
 
@@ -55,10 +55,10 @@ uint64_t collective_cut_messages(const struct collective *of, const struct colle
 {
 	const uint32_t alike = algorithm->edges || of->gpus < 2 || of->ranks % of->gpus ? of->ranks : of->gpus;
 	uint64_t messages = 0;
-	if (!of->is_cut || of->qps < 2)
+	if (!of->nccl.is_cut || of->nccl.qps < 2)
 		return collective_messages(of);
-	if (of->gpus < 2)
-		return collective_messages(of) * of->qps;
+	if (of->gpus < 2 && !algorithm->edges)
+		return collective_messages(of) * of->nccl.qps;
 	for (uint32_t place = 0; place < alike; place++)
 		messages += algorithm->edges ? messages_by_edges(of, algorithm, place)
 					     : messages_by_steps(of, algorithm, place);

@@ -22,14 +22,19 @@ uint32_t collective_chain_up(const struct collective *of, uint32_t place, struct
 	return 1;
 }
 
-uint32_t collective_chain_down_receives(const struct collective *of, uint32_t place)
+static struct collective_source source_of(bool is_there, uint32_t place, uint64_t bytes)
 {
-	return place > 0 ? collective_pieces(of->bytes) : 0;
+	return is_there && bytes ? (struct collective_source){ place, 1, bytes } : (struct collective_source){ 0 };
 }
 
-uint32_t collective_chain_up_receives(const struct collective *of, uint32_t place)
+struct collective_source collective_chain_down_source(const struct collective *of, uint32_t place, uint32_t edge)
 {
-	return place + 1 < of->ranks ? collective_pieces(of->bytes) : 0;
+	return source_of(edge == 0 && place > 0, place - 1, of->bytes);
+}
+
+struct collective_source collective_chain_up_source(const struct collective *of, uint32_t place, uint32_t edge)
+{
+	return source_of(edge == 0 && place + 1 < of->ranks, place + 1, of->bytes);
 }
 
 /* ---- Double binary trees ----------------------------------------------------------------------------------------- */
@@ -163,14 +168,12 @@ uint32_t collective_double_tree(const struct collective *of, uint32_t place, str
 	return count + add_tree(of, place, 1, edges + count);
 }
 
-/* By each edge to a neighbour as many come as go. */
-uint32_t collective_double_tree_receives(const struct collective *of, uint32_t place)
+/* A neighbour sends by the edge by which it is sent to. */
+struct collective_source collective_double_tree_source(const struct collective *of, uint32_t place, uint32_t edge)
 {
-	struct collective_edge edges[COLLECTIVE_EDGES];
-	uint32_t receives = 0;
-	for (uint32_t i = collective_double_tree(of, place, edges); i-- > 0;)
-		receives += collective_pieces(edges[i].bytes);
-	return receives;
+	const uint32_t tree = edge / EDGES_OF_A_TREE, which = edge % EDGES_OF_A_TREE;
+	const struct neighbours its = neighbours_of(of, place, tree);
+	return source_of(its.there >> which & 1, its.at[which], bytes_of_tree(of, tree));
 }
 
 /* Its steps, and what the busiest host or rank sends or gets in buffers of S bytes. An inner node sends half of the
@@ -218,11 +221,9 @@ static uint32_t add_switched_tree(
 			edges[i].needs |= sum;
 		edges[i].to *= of->gpus;
 	}
-	edges[count++] = (struct collective_edge){ .to = head,
-		.comes_by = edge_of(tree, FROM_CHAIN),
-		.is_of_sum = true,
-		.opened_by = edge_of(tree, FROM_SWITCH),
-		.bytes = bytes };
+	edges[count++] = (struct collective_edge){
+		.to = head, .comes_by = edge_of(tree, FROM_CHAIN), .is_of_sum = true, .bytes = bytes
+	};
 	if (place != head)
 		return count;
 	const struct neighbours its = neighbours_of(&between, place / of->gpus, tree);
@@ -241,14 +242,23 @@ uint32_t collective_nvls(const struct collective *of, uint32_t place, struct col
 	return count + add_switched_tree(of, place, 1, edges + count);
 }
 
-/* As many come as go: the parts of a sum for its copies. */
-uint32_t collective_nvls_receives(const struct collective *of, uint32_t place)
+struct collective_source collective_nvls_source(const struct collective *of, uint32_t place, uint32_t edge)
 {
-	struct collective_edge edges[COLLECTIVE_EDGES];
-	uint32_t receives = 0;
-	for (uint32_t i = collective_nvls(of, place, edges); i-- > 0;)
-		receives += collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]);
-	return receives;
+	const uint32_t tree = edge / EDGES_OF_A_TREE, which = edge % EDGES_OF_A_TREE;
+	const uint32_t head = place / of->gpus * of->gpus;
+	const struct collective between = { .ranks = of->ranks / of->gpus, .bytes = of->bytes };
+	struct collective_source source = source_of(true, head, bytes_of_tree(of, tree));
+	if (which == FROM_SWITCH)
+		return source;
+	if (place != head)
+		return (struct collective_source){ 0 };
+	if (which == FROM_CHAIN)
+		source.count *= of->gpus;
+	else
+		source = collective_double_tree_source(&between, place / of->gpus, edge);
+	if (which != FROM_CHAIN)
+		source.first *= of->gpus;
+	return source;
 }
 
 /* In one host each GPU's port has S each way. */

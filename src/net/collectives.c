@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/invariant.h"
 #include "net/collective_kinds.h"
+#include "net/collective_slots.h"
 #include "net/flow_text.h"
 #include "net/why.h"
 
@@ -206,6 +207,13 @@ static double nothing(double n)
 	return 0;
 }
 
+/* A rank has so many messages under way: of each but the last round it waits for the acks, too. */
+static double rounds_of_places(double n)
+{
+	const uint32_t rounds = ((uint32_t)n - 2 + COLLECTIVE_PLACES) / COLLECTIVE_PLACES;
+	return rounds ? 2.0 * rounds - 1 : 0;
+}
+
 static double whole(double n)
 {
 	(void)n;
@@ -219,8 +227,8 @@ static double along_a_chain(double n)
 
 #define BY_STEPS(its_name, its_steps, its_step, its_waiting, its_buffers)                                              \
 	.name = (its_name), .steps = (its_steps), .step = (its_step), .waiting = (its_waiting), .buffers = (its_buffers)
-#define BY_EDGES(its_name, its_edges, its_receives, its_buffers)                                                       \
-	.name = (its_name), .edges = (its_edges), .receives = (its_receives), .buffers = (its_buffers)
+#define BY_EDGES(its_name, its_edges, its_source, its_buffers)                                                         \
+	.name = (its_name), .edges = (its_edges), .source = (its_source), .buffers = (its_buffers)
 
 static const struct collective_algorithm allreduce[] = {
 	{ BY_STEPS("ring", twice_round, ring, FOR_THE_LAST, share_twice), .is_by_nics = true },
@@ -228,8 +236,8 @@ static const struct collective_algorithm allreduce[] = {
 	{ BY_STEPS("halving-doubling", bits_and_bits, halve_and_double, FOR_ALL_BEFORE, share_twice), .is_by_powers_of_2 = true },
 	{ BY_STEPS("direct", twice_round, scatter_and_spread, FOR_ALL_OF_A_HALF, share_twice) },
 	{ .name = "hierarchical", .step = go_round_both, .waiting = FOR_BOTH_RINGS, .buffers = nothing },
-	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_receives, nothing), .law = collective_double_tree_law, .is_by_nics = true },
-	{ BY_EDGES("nvls", collective_nvls, collective_nvls_receives, nothing), .law = collective_nvls_law, .is_by_switch = true, .is_by_nics = true },
+	{ BY_EDGES("double-tree", collective_double_tree, collective_double_tree_source, nothing), .law = collective_double_tree_law, .is_by_nics = true },
+	{ BY_EDGES("nvls", collective_nvls, collective_nvls_source, nothing), .law = collective_nvls_law, .is_by_switch = true, .is_by_nics = true },
 }, all_gather[] = {
 	{ BY_STEPS("ring", once_round, ring, FOR_THE_LAST, share_once), .is_by_nics = true },
 	{ BY_STEPS("recursive-doubling", log2_of, double_shares, FOR_ALL_BEFORE, share_once), .is_by_powers_of_2 = true },
@@ -241,11 +249,11 @@ static const struct collective_algorithm allreduce[] = {
 	{ BY_STEPS("pat", log2_of, pat_scatter, FOR_ALL_BEFORE, share_once) },
 	{ BY_STEPS("direct", once_round, scatter, FOR_ALL_OF_A_HALF, share_once) },
 }, all_to_all[] = {
-	{ BY_STEPS("pairwise", once_round, scatter, FOR_A_PLACE, share_once), .alphas = whole },
+	{ BY_STEPS("pairwise", once_round, scatter, FOR_A_PLACE, share_once), .alphas = rounds_of_places },
 }, broadcast[] = {
-	{ BY_EDGES("chain", collective_chain_down, collective_chain_down_receives, whole), .alphas = along_a_chain },
+	{ BY_EDGES("chain", collective_chain_down, collective_chain_down_source, whole), .alphas = along_a_chain },
 }, reduce[] = {
-	{ BY_EDGES("chain", collective_chain_up, collective_chain_up_receives, whole), .alphas = along_a_chain },
+	{ BY_EDGES("chain", collective_chain_up, collective_chain_up_source, whole), .alphas = along_a_chain },
 }, barrier[] = {
 	{ BY_STEPS("dissemination", log2_of, disseminate, FOR_ALL_BEFORE, nothing) },
 };
@@ -309,16 +317,21 @@ const struct collective_algorithm *collective_algorithm(const char *name, uint32
 
 enum { PIECE_BYTES = 128 << 10 };
 
-uint32_t collective_pieces(uint64_t bytes)
+static uint64_t piece_of(const struct collective *of)
 {
-	return (uint32_t)((bytes + PIECE_BYTES - 1) / PIECE_BYTES);
+	return of->nccl.buffer ? of->nccl.buffer / COLLECTIVE_SLOTS : PIECE_BYTES;
 }
 
-uint64_t collective_piece(uint64_t bytes, uint32_t piece)
+uint32_t collective_pieces(const struct collective *of, uint64_t bytes)
 {
-	const uint64_t left = bytes - (uint64_t)piece * PIECE_BYTES;
-	assert(piece < collective_pieces(bytes));
-	return left < PIECE_BYTES ? left : PIECE_BYTES;
+	return (uint32_t)((bytes + piece_of(of) - 1) / piece_of(of));
+}
+
+uint64_t collective_piece(const struct collective *of, uint64_t bytes, uint32_t piece)
+{
+	const uint64_t left = bytes - piece * piece_of(of);
+	assert(piece < collective_pieces(of, bytes));
+	return left < piece_of(of) ? left : piece_of(of);
 }
 
 uint32_t collective_steps(const struct collective *of, const struct collective_algorithm *algorithm)
@@ -335,30 +348,54 @@ uint32_t collective_sends(const struct collective *of, const struct collective_a
 	if (!algorithm->edges)
 		return collective_steps(of, algorithm);
 	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
-		sends += collective_pieces(edges[i].bytes) * collective_copies(of, &edges[i]);
+		sends += collective_pieces(of, edges[i].bytes) * collective_copies(of, &edges[i]);
+	for (uint32_t i = 0; i < COLLECTIVE_EDGES; i++)
+		sends += collective_openings(of, algorithm, place, i);
 	return sends;
 }
 
 /* By steps a rank gets as many as it sends. */
 uint32_t collective_receives(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
 {
-	return algorithm->edges ? algorithm->receives(of, place) : collective_steps(of, algorithm);
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint32_t receives = 0;
+	if (!algorithm->edges)
+		return collective_steps(of, algorithm);
+	for (uint32_t i = 0; i < COLLECTIVE_EDGES; i++) {
+		const struct collective_source source = algorithm->source(of, place, i);
+		receives += collective_pieces(of, source.bytes) * source.count;
+	}
+	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
+		receives += collective_opened(of, algorithm, &edges[i]);
+	return receives;
 }
 
+static struct collective_step opening(
+	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place, uint32_t number)
+{
+	uint32_t edge = 0;
+	for (uint32_t its; number >= (its = collective_openings(of, algorithm, place, edge)); edge++)
+		number -= its;
+	const struct collective_source source = algorithm->source(of, place, edge);
+	return (struct collective_step){ source.first + number % source.count, COLLECTIVE_OPENING_BYTES };
+}
+
+/* Those that open slots are behind the pieces. */
 struct collective_step collective_message(
 	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place, uint32_t number)
 {
 	struct collective_edge edges[COLLECTIVE_EDGES];
-	uint32_t edge = 0;
 	if (!algorithm->edges)
 		return algorithm->step(of, place, number);
-	algorithm->edges(of, place, edges);
-	for (uint32_t its; number >= (its = collective_pieces(edges[edge].bytes) * collective_copies(of, &edges[edge]));
-		edge++)
+	for (uint32_t i = 0, count = algorithm->edges(of, place, edges); i < count; i++) {
+		const uint32_t copies = collective_copies(of, &edges[i]);
+		const uint32_t its = collective_pieces(of, edges[i].bytes) * copies;
+		if (number < its)
+			return (struct collective_step){ edges[i].to + number % copies,
+				collective_piece(of, edges[i].bytes, number / copies) };
 		number -= its;
-	const uint32_t copies = collective_copies(of, &edges[edge]);
-	return (struct collective_step){ edges[edge].to + number % copies,
-		collective_piece(edges[edge].bytes, number / copies) };
+	}
+	return opening(of, algorithm, place, number);
 }
 
 uint64_t collective_messages(const struct collective *of)
@@ -395,7 +432,7 @@ uint32_t collective_parts(const struct collective *of, const struct hosts *hosts
 {
 	const uint32_t by_nics = hosts->nics < of->gpus ? hosts->nics : of->gpus;
 	const uint32_t nics = hosts_nics_of_gpu(hosts) * (enters_by_nics(of) ? by_nics : 1);
-	const uint32_t used = of->channels && of->channels < nics ? of->channels : nics;
+	const uint32_t used = of->nccl.channels && of->nccl.channels < nics ? of->nccl.channels : nics;
 	const uint32_t most = used * (hosts->ports ? hosts->ports : 1);
 	return of->ranks > of->gpus && most > 0 && of->bytes >= most ? most : 1;
 }
@@ -423,15 +460,10 @@ uint32_t collective_place_of(const struct collective *of, uint32_t rank)
 	return of->turned ? rank / of->gpus * of->gpus + (rank + of->gpus - of->turned) % of->gpus : rank;
 }
 
-struct collective_law collective_law(const struct collective *given)
+static struct collective_law law_of(const struct collective *of, const struct collective_algorithm *algorithm)
 {
-	const struct collective_algorithm *algorithm = collective_find(given);
-	struct collective its = *given;
-	const struct collective *of = &its;
 	const double n = of->ranks;
 	double alphas;
-	if (its.wire)
-		its.bytes = its.wire;
 	if (algorithm->law)
 		return algorithm->law(of);
 	if (algorithm->waiting == FOR_BOTH_RINGS) { /* between hosts; what is in a host goes at another rate */
@@ -445,6 +477,18 @@ struct collective_law collective_law(const struct collective *given)
 		alphas = algorithm->waiting == FOR_ALL_OF_A_HALF ? algorithm->steps(of->ranks) / (of->ranks - 1)
 								 : algorithm->steps(of->ranks);
 	return (struct collective_law){ .alphas = alphas, .bytes = algorithm->buffers(n) * (double)of->bytes };
+}
+
+struct collective_law collective_law(const struct collective *given)
+{
+	const struct collective_algorithm *algorithm = collective_find(given);
+	struct collective its = *given;
+	if (its.wire)
+		its.bytes = its.wire;
+	struct collective_law law = law_of(&its, algorithm);
+	/* Of more than one round the first waits for its acks, and then they are out of step. */
+	law.full_alphas = algorithm->waiting == FOR_A_PLACE && law.alphas > 3 ? 3 : law.alphas;
+	return law;
 }
 
 static int list_algorithms(const struct collective *of, char *why, unsigned why_size)
@@ -478,7 +522,8 @@ int collective_check(const struct collective *of, char *why, unsigned why_size)
 		return why_not(why, why_size, "%s is for whole hosts with several GPUs (hosts.gpu)", algorithm->name);
 	assert(algorithm->edges || algorithm->waiting != FOR_ALL_BEFORE ||
 		algorithm->steps(of->ranks) <= MOST_STEPS_BEFORE);
-	if (collective_messages(of) > MOST_MESSAGES || (algorithm->edges && collective_pieces(of->bytes) > MOST_PIECES))
+	if (collective_messages(of) > MOST_MESSAGES ||
+		(algorithm->edges && collective_pieces(of, of->bytes) > MOST_PIECES))
 		return why_not(
 			why, why_size, "%s of %u ranks has more messages than a run takes", algorithm->name, of->ranks);
 	return 0;

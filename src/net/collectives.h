@@ -34,14 +34,26 @@
 #include "base/time.h"
 #include "net/hosts.h"
 
+/* Values of NCCL's variables. */
+struct nccl_settings {
+	uint32_t channels; /* it is at most so many rings or trees; 0: any number */
+	uint32_t qps;      /* of a connection between hosts (collective_qps.h); 0: 1 */
+	bool is_cut;       /* each request over all of them */
+	uint64_t buffer;   /* of a connection, in bytes (collective_slots.h); 0: its receiver always has room */
+};
+
+static inline bool nccl_settings_equal(const struct nccl_settings *a, const struct nccl_settings *b)
+{
+	return a->channels == b->channels && a->qps == b->qps && a->is_cut == b->is_cut && a->buffer == b->buffer;
+}
+
 struct collective {
 	const char *kind, *algorithm; /* an algorithm that is NULL or empty: the kind's first */
 	uint32_t ranks;               /* at least 2 */
 	uint64_t bytes;               /* S */
 	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
-	uint32_t channels;            /* it is at most so many rings or trees; 0: any number */
-	uint32_t qps;                 /* of a connection between hosts (collective_qps.h); 0: 1 */
-	bool is_cut;                  /* each request over all of them */
+	struct nccl_settings nccl;
+	enum hosts_rails rails;       /* of its messages between hosts */
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */
@@ -58,6 +70,9 @@ struct collective_step {
 };
 
 /* The messages that a rank waits for before it sends: they carry the data that it passes on. */
+/* Messages of a rank at a time, FOR_A_PLACE: as many peers as NCCL's batches have. */
+enum { COLLECTIVE_PLACES = 8 };
+
 enum collective_waiting {
 	FOR_THE_LAST,      /* that of the step before: they come from one rank, by one connection, in order */
 	FOR_ALL_BEFORE,    /* those of all steps before, at most 64: they may overtake each other */
@@ -75,9 +90,14 @@ struct collective_edge {
 	uint16_t needs;   /* a bit for each edge by which it comes to this rank */
 	uint8_t comes_by; /* the number of this edge at its receiver */
 	/* By a switch that reduces: a copy goes to each GPU of the host, of which `to` is the first; a part of a sum
-	 * comes from each, and no piece is sent before one has come by the edge `opened_by` that makes room for it. */
+	 * comes from each. */
 	bool is_copy, is_of_sum;
-	uint8_t opened_by;
+	uint64_t bytes;
+};
+
+/* Who sends to a place by one of its edges: so many places, from the first on, and so many bytes each. */
+struct collective_source {
+	uint32_t first, count; /* count 0: nobody */
 	uint64_t bytes;
 };
 
@@ -89,10 +109,18 @@ static inline uint32_t collective_copies(const struct collective *of, const stru
 
 /* Its time on a network without contention is alphas * alpha + bytes / B: alpha is the one-way time of a message of one
  * byte, B the rate at which payload passes a rank's link, or those of all
- * NICs of a host that has several. */
+ * NICs of a host that has several. Where later messages wait for earlier ones of the same rank and others leave
+ * meanwhile, links that are full hide all but full_alphas; else these are the same. */
 struct collective_law {
-	double alphas, bytes;
+	double alphas, bytes, full_alphas;
 };
+
+/* transfer: bytes / B. While links are not full, about half of the bytes leave while nobody waits. */
+static inline double collective_law_time(const struct collective_law *law, double alpha, double transfer)
+{
+	const double waits = law->alphas * alpha + transfer / 2, full = law->full_alphas * alpha + transfer;
+	return waits > full ? waits : full;
+}
 
 /* By steps, or by edges. */
 struct collective_algorithm {
@@ -104,15 +132,15 @@ struct collective_algorithm {
 	double (*buffers)(double n); /* what the busiest rank sends or gets, in buffers of S bytes */
 	uint32_t (*edges)(const struct collective *of, uint32_t place, struct collective_edge edges[COLLECTIVE_EDGES]);
 	double (*alphas)(double n); /* NULL: as many as there are steps that wait for each other */
-	uint32_t (*receives)(const struct collective *of, uint32_t place); /* messages, where it is by edges */
-	struct collective_law (*law)(const struct collective *of);         /* NULL: by buffers and alphas */
+	struct collective_source (*source)(const struct collective *of, uint32_t place, uint32_t edge); /* by edges */
+	struct collective_law (*law)(const struct collective *of); /* NULL: by buffers and alphas */
 	bool is_by_switch;
 	bool is_by_nics; /* over hosts with several NICs it is as many, each entering and leaving by another GPU */
 };
 
 /* The pieces of so many bytes, and how large each is. */
-uint32_t collective_pieces(uint64_t bytes);
-uint64_t collective_piece(uint64_t bytes, uint32_t piece);
+uint32_t collective_pieces(const struct collective *of, uint64_t bytes);
+uint64_t collective_piece(const struct collective *of, uint64_t bytes, uint32_t piece);
 uint32_t collective_steps(const struct collective *of, const struct collective_algorithm *algorithm);
 /* FOR_BOTH_RINGS: what a step waits for, and in which ring it is. */
 struct collective_needs {

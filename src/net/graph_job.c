@@ -244,7 +244,7 @@ static void send_piece(const struct collective_out *calls, const struct collecti
 			.start = out->agenda->at,
 			.tag = OF_COLLECTIVE | (uint64_t)graph_same_at(graph, piece->number, member) << 32 |
 			       (uint64_t)piece->of.part << PART_SHIFT | sent->tag,
-			.channel = collective_opens_each(piece->algorithm) ? 0 : 1 + piece->of.part,
+			.channel = collective_opens_each(piece->algorithm) ? 0 : 1 + piece->of.part + sent->opens,
 			.part = (uint16_t)piece->of.part,
 			.traffic_class = its->traffic_class,
 			.is_piece = sent->is_piece,

@@ -12,6 +12,9 @@
 #define HOSTS_MOST_GPUS     1024
 #define HOSTS_MOST_SCALE_UP ((uint64_t)1000000000000000)
 
+/* Whether the messages of a job keep their rails. */
+enum hosts_rails { RAILS_AS_HOSTS, RAILS_KEPT, RAILS_LEFT };
+
 struct hosts {
 	uint32_t ports;        /* of each NIC; 0: 1 */
 	uint32_t gpus, nics;   /* of a host; gpus 0: each endpoint is a rank, and a host of its own */
@@ -27,6 +30,15 @@ struct hosts {
 	bool reduces;        /* the domain's switch reduces, and makes copies (NVLS) */
 	uint32_t capability; /* of the GPU: 80 (Ampere), 90 (Hopper), 100 (Blackwell); 0: not known */
 };
+
+/* As they are to messages of such a job. */
+static inline struct hosts hosts_to(const struct hosts *hosts, enum hosts_rails rails)
+{
+	struct hosts its = *hosts;
+	if (rails != RAILS_AS_HOSTS)
+		its.keeps_rails = hosts->gpus && rails == RAILS_KEPT;
+	return its;
+}
 
 static inline uint32_t hosts_ranks(const struct hosts *hosts, uint32_t endpoints)
 {

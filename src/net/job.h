@@ -11,6 +11,7 @@
 #define NET_JOB_H
 
 #include "net/flows.h"
+#include "net/hosts.h"
 
 /* A run has room for so many between two ranks. */
 enum { MESSAGE_MOST_CHANNEL = 2047 };
@@ -63,6 +64,7 @@ struct job {
 	const struct job_kind *kind;
 	uint64_t operations; /* messages and computations in all */
 	uint32_t ranks;      /* 0 to ranks - 1 take part */
+	enum hosts_rails rails;
 };
 
 #endif

@@ -261,9 +261,8 @@ bool workload_collective(const struct workload *workload, uint32_t ranks, struct
 			 : workload->first < ranks ? ranks - workload->first
 						   : 0,
 		.bytes = workload->bytes,
-		.channels = workload->channels,
-		.qps = workload->qps,
-		.is_cut = workload->is_cut,
+		.nccl = workload->nccl,
+		.rails = workload->rails,
 		.start = workload->start,
 		.traffic_class = workload->traffic_class };
 	return true;

@@ -147,7 +147,7 @@ static int measure(struct table *table)
 		const struct simulation *simulation = &session.simulation;
 		struct collective empty = simulation->given, large = simulation->given;
 		empty.bytes = 0;
-		large.channels = 0;
+		large.nccl = session.scenario->workloads[0].workload.nccl; /* not what NCCL takes for a byte */
 		session_warn(&session);
 		table->alpha_us = (double)simulation->result.last_flow / VB_US / collective_law(&empty).alphas;
 		table->bytes_per_us = payload_rate(simulation, &large);
@@ -245,8 +245,8 @@ static int put_row(struct table *table, uint64_t bytes)
 	if (has_time && job_bandwidth(&session.simulation, &row.is)) {
 		const struct collective_law law = collective_law(&session.simulation.given);
 		const bool is_first = table->rows++ == 0;
-		row.law_us = law.alphas * table->alpha_us +
-			     law.bytes / payload_rate(&session.simulation, &session.simulation.given);
+		row.law_us = collective_law_time(&law, table->alpha_us,
+			law.bytes / payload_rate(&session.simulation, &session.simulation.given));
 		row.is_chosen = nccl_choice_of(&session.simulation, 0, &row.chosen);
 		if (is_first && !table->options->is_json)
 			put_head(&session, table);

@@ -51,6 +51,21 @@ static int refuse(const char *argument, const char *what)
 	return SIM_EXIT_USAGE;
 }
 
+/* The value here, and `rest` behind it; commas in brackets are a list's. NULL: there are no more. */
+static char *take_value(char **rest)
+{
+	char *value = *rest, *end = value;
+	bool is_list = false;
+
+	if (!value)
+		return NULL;
+	for (; *end && (is_list || *end != ','); end++)
+		is_list = *end == '[' || (is_list && *end != ']');
+	*rest = *end ? end + 1 : NULL;
+	*end = 0;
+	return value;
+}
+
 /* "key=a,b,c". */
 static int read_axis(struct comparison *comparison, const char *argument)
 {
@@ -63,7 +78,7 @@ static int read_axis(struct comparison *comparison, const char *argument)
 	char *rest = strchr(axis->text, '='), *value;
 	*rest++ = 0;
 	axis->key = axis->text;
-	while ((value = strsep(&rest, ","))) {
+	while ((value = take_value(&rest))) {
 		if (axis->count == sizeof(axis->values) / sizeof(axis->values[0]))
 			return refuse(argument, "there are too many values");
 		axis->values[axis->count++] = value;

@@ -68,7 +68,7 @@ const struct document_entry *document_find(const struct document *document, cons
 	return find(document, path);
 }
 
-int document_set(struct document *document, const char *path, const char *value)
+static int put(struct document *document, const char *path, const char *value)
 {
 	struct document_entry *entry = find(document, path);
 
@@ -304,5 +304,37 @@ int document_read(struct document *document, const char *text, size_t length, st
 	int rc = read_stream(&reader);
 	yaml_event_delete(&reader.event);
 	yaml_parser_delete(&reader.parser);
+	return rc;
+}
+
+/* What document_read makes of a list: one value, with commas. */
+static int read_list(struct document *list, const char *path, const char *value, struct document_error *error)
+{
+	static const char key[] = "list: ";
+	struct document_error its = { 0 };
+	const size_t length = strlen(key) + strlen(value);
+	char *text = malloc(length + 1);
+	if (!text)
+		return -ENOMEM;
+	snprintf(text, length + 1, "%s%s", key, value);
+	const int rc = document_read(list, text, length, &its);
+	free(text);
+	if (rc == -EINVAL)
+		return document_refuse(error, (struct document_mark){ 0 }, "%s: %s", path, its.text);
+	if (!rc && (list->count != 1 || strcmp(list->entries[0].path, "list") != 0))
+		return document_refuse(error, (struct document_mark){ 0 },
+			"%s: this is no list of values: write it as [8-15, 0, 2]", path);
+	return rc;
+}
+
+int document_set(struct document *document, const char *path, const char *value, struct document_error *error)
+{
+	struct document list = { 0 };
+	if (*value != '[')
+		return put(document, path, value);
+	int rc = read_list(&list, path, value, error);
+	if (!rc)
+		rc = put(document, path, list.entries[0].value);
+	document_free(&list);
 	return rc;
 }

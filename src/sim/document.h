@@ -34,8 +34,9 @@ struct document_error {
 /* -EINVAL and the error; -ENOMEM. Free the document in every case. */
 int document_read(struct document *document, const char *text, size_t length, struct document_error *error);
 const struct document_entry *document_find(const struct document *document, const char *path); /* NULL: not there */
-/* Replaces the value if there is one; the key keeps its position. -ENOMEM. */
-int document_set(struct document *document, const char *path, const char *value);
+/* Replaces the value if there is one; the key keeps its position. A list is written as in a file: [1, 2]. -EINVAL and
+ * the error, -ENOMEM. */
+int document_set(struct document *document, const char *path, const char *value, struct document_error *error);
 void document_free(struct document *document);
 
 __attribute__((format(printf, 3, 4))) int document_refuse(

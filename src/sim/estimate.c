@@ -182,7 +182,7 @@ static uint64_t open_at_once_of(const struct collective *of)
 		peers = algorithm->steps(of->ranks);
 	else if (algorithm->waiting == FOR_A_PLACE)
 		peers = ranks - 1 < MOST_PLACES ? ranks - 1 : MOST_PLACES;
-	return peers * ranks * (of->qps ? of->qps : 1);
+	return peers * ranks * (of->nccl.qps ? of->nccl.qps : 1);
 }
 
 static double graph_bytes(const struct simulation *simulation)

@@ -3,7 +3,16 @@
 
 #include <errno.h>
 #include <string.h>
+#include "net/outages.h"
 #include "sim/traffic.h"
+
+static bool has_faults_of_packets(const struct scenario *scenario)
+{
+	for (uint32_t i = 0; i < scenario->fault_count; i++)
+		if (fault_is_of_packets(&scenario->faults[i].fault))
+			return true;
+	return false;
+}
 
 int flow_mode_check(const struct scenario *scenario, char *why, size_t size)
 {
@@ -12,8 +21,8 @@ int flow_mode_check(const struct scenario *scenario, char *why, size_t size)
 		bool is_wrong;
 		const char *what;
 	} wrong[] = {
-		{ scenario->fault_count > 0,
-			"network.faults: no link has faults in run.mode flows; leave them out, or run.mode: packets" },
+		{ has_faults_of_packets(scenario), "network.faults: run.mode flows sees when a link is down, and no "
+						   "faults of packets; leave those out, or run.mode: packets" },
 		{ scenario->endpoint == FABRIC_TCP, "transport.endpoint: TCP is not modelled in run.mode flows; engine "
 						    "or ideal, or run.mode: packets" },
 		{ scenario->endpoint == FABRIC_ENGINE && scenario->behind == BEHIND_SOCKETS,

@@ -41,8 +41,8 @@ static struct nccl_choice choose(const struct simulation *simulation, uint32_t w
 	const struct nccl_machine machine = machine_of(simulation, workload);
 	struct nccl_choice choice = nccl_choose(&machine, of->kind, of->bytes);
 
-	if (of->channels && of->channels < choice.channels)
-		choice.channels = of->channels;
+	if (of->nccl.channels && of->nccl.channels < choice.channels)
+		choice.channels = of->nccl.channels;
 	return choice;
 }
 
@@ -67,7 +67,7 @@ int nccl_choice_apply(
 	const struct nccl_choice choice = choose(simulation, workload, of);
 	of->algorithm = nccl_algorithm_of(of->kind, choice.algorithm);
 	of->wire = nccl_wire_bytes(choice.protocol, of->bytes);
-	of->channels = choice.channels;
+	of->nccl.channels = choice.channels;
 	return 0;
 }
 

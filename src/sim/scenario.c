@@ -424,7 +424,7 @@ int scenario_fill(
 	return rc;
 }
 
-int scenario_set(struct document *document, const char *path, const char *value)
+int scenario_set(struct document *document, const char *path, const char *value, struct document_error *error)
 {
 	char numbered[200];
 
@@ -433,12 +433,12 @@ int scenario_set(struct document *document, const char *path, const char *value)
 		if (!behind)
 			continue;
 		snprintf(numbered, sizeof(numbered), "%s0.%s", lists[i], behind);
-		int rc = document_set(document, numbered, value);
+		int rc = document_set(document, numbered, value, error);
 		if (!rc)
 			document->entries[document_find(document, numbered) - document->entries].is_unnumbered = true;
 		return rc;
 	}
-	return document_set(document, path, value);
+	return document_set(document, path, value, error);
 }
 
 int scenario_read_file(struct document *document, const char *path, struct document_error *error)

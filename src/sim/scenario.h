@@ -22,7 +22,8 @@
 enum { SCENARIO_WORKLOADS = 32, SCENARIO_FAULTS = 64, SCENARIO_KEYS = 256 };
 
 struct scenario_fault {
-	char link[64]; /* link.h */
+	char link[64];            /* link.h */
+	uint64_t bits_per_second; /* the link's rate; 0: its own */
 	struct network_fault fault;
 };
 
@@ -151,7 +152,7 @@ int scenario_fill(struct scenario *scenario, const struct document *document, co
 
 /* Like document_set, for a key of the command line. "workload.bytes" is "workload.0.bytes"; if there are several
  * workloads in the end, scenario_fill refuses it. */
-int scenario_set(struct document *document, const char *path, const char *value);
+int scenario_set(struct document *document, const char *path, const char *value, struct document_error *error);
 
 /* The entry of this key that counts: the command line's, the variant's, or the file's; NULL: there is none. */
 const struct document_entry *scenario_entry(const struct document *document, const char *variant, const char *path);

@@ -2,6 +2,7 @@
 #include "sim/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,22 +90,23 @@ int session_refuse(const struct session *session, const char *file, int error, c
 }
 
 /* All settings except the congestion control, of which the last counts. */
-static int apply(struct document *document, const struct sim_setting *settings, unsigned count, const char **cc)
+static int apply(struct document *document, const struct sim_setting *settings, unsigned count, const char **cc,
+	struct document_error *error)
 {
-	int error = 0;
+	int rc = 0;
 
-	for (unsigned i = 0; !error && i < count; i++)
+	for (unsigned i = 0; !rc && i < count; i++)
 		if (strcmp(settings[i].key, "transport.cc") == 0)
 			*cc = settings[i].value;
 		else
-			error = scenario_set(document, settings[i].key, settings[i].value);
-	return error;
+			rc = scenario_set(document, settings[i].key, settings[i].value, error);
+	return rc;
 }
 
 /* A variant's name chooses the variant, any other name an algorithm. */
-static int apply_cc(struct document *document, const char *cc)
+static int apply_cc(struct document *document, const char *cc, struct document_error *error)
 {
-	return cc ? document_set(document, variant_exists(document, cc) ? "variant" : "transport.cc", cc) : 0;
+	return cc ? document_set(document, variant_exists(document, cc) ? "variant" : "transport.cc", cc, error) : 0;
 }
 
 static int read_scenario(struct session *session, const char *file, const struct sim_options *options,
@@ -119,11 +121,11 @@ static int read_scenario(struct session *session, const char *file, const struct
 
 	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - file) + !(slash - file) : 0, file);
 	if (!rc)
-		rc = apply(document, options->settings, options->setting_count, &cc);
+		rc = apply(document, options->settings, options->setting_count, &cc, &error);
 	if (!rc)
-		rc = apply(document, settings, count, &cc);
+		rc = apply(document, settings, count, &cc, &error);
 	if (!rc)
-		rc = apply_cc(document, cc);
+		rc = apply_cc(document, cc, &error);
 	if (!rc)
 		rc = scenario_fill(session->scenario, document, directory, &error);
 	if (rc == -EINVAL && *error.text)
@@ -131,21 +133,39 @@ static int read_scenario(struct session *session, const char *file, const struct
 	return rc ? fail(file, rc, "it cannot be read") : SIM_EXIT_OK;
 }
 
-/* As if the scenario had no key of a workload. */
+/* As if the scenario had no key of a workload but NCCL's settings. */
 static void forget_workloads(struct scenario *scenario)
 {
 	for (size_t i = 0; scenario_keys[i].path; i++)
-		if (strncmp(scenario_keys[i].path, "workload.", 9) == 0)
+		if (strncmp(scenario_keys[i].path, "workload.", 9) == 0 &&
+			strncmp(scenario_keys[i].path, "workload.*.nccl.", 16) != 0)
 			scenario->given[i / 64] &= ~((uint64_t)1 << i % 64);
+}
+
+/* The table's collective has NCCL's settings of the scenario's workloads. */
+static int check_settings(const struct scenario *scenario)
+{
+	const struct scenario_workload *all = scenario->workloads;
+
+	for (uint32_t i = 1; i < scenario->workload_count; i++)
+		if (!nccl_settings_equal(&all[0].workload.nccl, &all[i].workload.nccl)) {
+			fprintf(stderr,
+				"verbena sim: --collective has the nccl keys of the scenario, and workload.%" PRIu32
+				" has others than workload.0: write the same, or leave out all but one workload\n",
+				i);
+			return SIM_EXIT_USAGE;
+		}
+	return SIM_EXIT_OK;
 }
 
 static void put_collective(struct scenario *scenario, const struct sim_collective *collective)
 {
 	struct workload *workload = &scenario->workloads[0].workload;
+	const struct nccl_settings nccl = workload->nccl;
 
 	forget_workloads(scenario);
 	scenario->workload_count = 1;
-	scenario->workloads[0] = (struct scenario_workload){ .workload.bytes = collective->bytes };
+	scenario->workloads[0] = (struct scenario_workload){ .workload = { .bytes = collective->bytes, .nccl = nccl } };
 	snprintf(workload->kind, sizeof(workload->kind), "%s", collective->kind);
 	snprintf(workload->algorithm, sizeof(workload->algorithm), "%s",
 		collective->algorithm ? collective->algorithm : "");
@@ -189,8 +209,12 @@ int session_open(struct session *session, const char *file, const struct sim_opt
 	int status = read_scenario(session, file, options, settings, count);
 	if (status)
 		return status;
-	if (options->collective.kind)
+	if (options->collective.kind) {
+		status = check_settings(session->scenario);
+		if (status)
+			return status;
 		put_collective(session->scenario, &options->collective);
+	}
 	const struct simulation_files files = { options->flows, options->job, options->groups, options->is_dry };
 	int rc = simulation_prepare(&session->simulation, session->scenario, &files, why, sizeof(why));
 	for (unsigned i = 0; i < session->simulation.job_file.note_count; i++)

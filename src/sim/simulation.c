@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/route.h"
+#include "net/why.h"
 #include "fabric/tcp.h"
 #include "fabric/windows.h"
 #include "sim/alone.h"
@@ -45,6 +46,22 @@ static int build_network(struct simulation *simulation, char *why, size_t size)
 	return rc == -EINVAL ? why_about(why, size, "network%s", *file ? ".file" : "") : rc;
 }
 
+/* Both ways. */
+static int slow_down(struct simulation *simulation, uint32_t number, uint32_t link, char *why, size_t size)
+{
+	const uint64_t rate = simulation->scenario->faults[number].bits_per_second;
+	struct network_link *links = simulation->network.links;
+
+	if (!rate)
+		return 0;
+	if (rate >= links[link].bits_per_second)
+		return why_not(why, (unsigned)size,
+			"network.faults.%u.rate is not below the link's own: write a lower one, or leave it out",
+			number);
+	links[link].bits_per_second = links[links[link].reverse].bits_per_second = rate;
+	return 0;
+}
+
 static int set_faults(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -66,7 +83,9 @@ static int set_faults(struct simulation *simulation, char *why, size_t size)
 				"network.faults.%u.flap needs up: a link that never comes back goes down only once", i);
 			return -EINVAL;
 		}
-		rc = network_set_fault(&simulation->network, link, &scenario->faults[i].fault);
+		rc = slow_down(simulation, i, link, why, size);
+		if (!rc)
+			rc = network_set_fault(&simulation->network, link, fault);
 	}
 	return rc;
 }
@@ -105,10 +124,10 @@ static int add_part(struct simulation *simulation, uint32_t workload, const stru
 static int add_parts(
 	struct simulation *simulation, uint32_t workload, const struct collective *of, char *why, size_t size)
 {
-	const uint32_t parts = collective_parts(of, &simulation->hosts), qps = of->qps ? of->qps : 1;
+	const uint32_t parts = collective_parts(of, &simulation->hosts), qps = of->nccl.qps ? of->nccl.qps : 1;
 	int rc = 0;
 
-	if (parts + qps - 1 > MESSAGE_MOST_CHANNEL) {
+	if (parts + qps > MESSAGE_MOST_CHANNEL) {
 		snprintf(why, size,
 			"it is %" PRIu32 " parts, one for each port of a host's NICs, with %" PRIu32
 			" QPs each: write fewer NICs or QPs, or nccl.channels",
@@ -280,6 +299,21 @@ static bool is_of_steps(const struct scenario *scenario, const struct simulation
 	return has_step && !(files && (files->job || files->flows));
 }
 
+/* By flows each change of a link has loads of its own; by formula no link is known. */
+static int check_faults_of_steps(const struct scenario *scenario, char *why, size_t size)
+{
+	if (scenario->mode == MODE_FORMULA && scenario->fault_count)
+		return why_not(why, (unsigned)size,
+			"network.faults: a formula knows no link: run.mode: flows, or run.mode: packets");
+	for (uint32_t i = 0; scenario->mode == MODE_FLOWS && i < scenario->fault_count; i++)
+		if (scenario->faults[i].fault.flap_period)
+			return why_not(why, (unsigned)size,
+				"network.faults.%" PRIu32 ".flap: in a step by flows a link goes down once: leave it "
+				"out, or run.mode: packets",
+				i);
+	return 0;
+}
+
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
 	uint32_t endpoints = simulation->network.endpoint_count;
@@ -305,11 +339,8 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "workload: nothing else runs beside steps of training");
 		rc = -EINVAL;
 	}
-	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_FORMULA &&
-		simulation->scenario->fault_count) {
-		snprintf(why, size, "network.faults: only packets meet them: run.mode: packets");
-		rc = -EINVAL;
-	}
+	if (!rc && simulation->step_count)
+		rc = check_faults_of_steps(simulation->scenario, why, size);
 	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
 		return add_steps(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {

@@ -247,18 +247,18 @@ static int run_alone(struct step *step)
 
 static int find_loads(const struct simulation *simulation, struct step *steps, uint32_t count, struct step_loads *loads)
 {
-	const struct step_plan *plans[SCENARIO_WORKLOADS];
-	uint32_t first_class = 0;
+	const struct step_plan *plans[SCENARIO_WORKLOADS] = { 0 };
 
 	if (simulation->scenario->mode != MODE_FLOWS)
 		return 0;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++)
 		plans[i] = &steps[i].plan;
+	int rc = step_loads_make(simulation, plans, count, loads);
+	for (uint32_t i = 0; !rc && i < count; i++) {
 		steps[i].network.loads = loads;
-		steps[i].network.first_class = first_class;
-		first_class += steps[i].plan.pp * STEP_CLASSES;
+		steps[i].network.lanes = &loads->lanes[i];
 	}
-	return step_loads_make(simulation, plans, count, loads);
+	return rc;
 }
 
 static int check_times(const struct step *steps, uint32_t count, char *why, size_t size)
@@ -283,6 +283,10 @@ int steps_run(const struct simulation *simulation, struct step *steps, uint32_t 
 		rc = find_loads(simulation, steps, count, loads);
 	if (!rc)
 		rc = run_at_once(steps, count);
+	if (rc == -EHOSTUNREACH)
+		return why_not(why, (unsigned)size,
+			"network.faults: the step has no end: a link is down for longer than messages are sent again "
+			"(transport.retries), and there is no other way");
 	if (!rc)
 		rc = check_times(steps, count, why, size);
 	for (uint32_t i = 0; !rc && i < count; i++) {
@@ -391,7 +395,7 @@ static int open_all(struct simulation *simulation, struct step *steps, char *why
 
 int steps_make_graph(struct simulation *simulation, char *why, size_t size)
 {
-	const struct step_plan *plans[SCENARIO_WORKLOADS];
+	const struct step_plan *plans[SCENARIO_WORKLOADS] = { 0 };
 	struct step *steps = calloc(simulation->step_count, sizeof(*steps));
 	int rc = steps ? open_all(simulation, steps, why, size) : -ENOMEM;
 

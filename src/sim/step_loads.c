@@ -7,26 +7,24 @@
 #include "base/invariant.h"
 #include "base/number_map.h"
 #include "fabric/qp_numbers.h"
+#include "fabric/resending.h"
 #include "fabric/spread.h"
 #include "net/collectives.h"
 #include "net/grow.h"
+#include "net/outages.h"
 #include "net/rank_groups.h"
 #include "net/route.h"
-#include "net/unloaded.h"
-#include "sim/ideal.h"
-
-/* A class loads a link, or a port of a scale-up domain: these are numbered behind the links, one out and one in for
- * each GPU. */
-struct entry {
-	uint32_t link, class, weight;
-};
+#include "sim/step_lanes.h"
+#include "sim/step_limits.h"
 
 struct building {
 	const struct simulation *simulation;
 	const struct step_plan *plan;
-	uint32_t first_class; /* the plan's */
+	const struct step_lanes *lanes; /* the plan's */
+	double *messages; /* by link: of all stages at once, where lanes are still to be found; else NULL */
 	struct routes *routes;
 	struct spread spread;
+	struct detours detours;
 	struct step_loads *loads;
 	/* Connections between hosts. */
 	struct number_map open;   /* ports of those that stay open, by ranks and channel */
@@ -35,11 +33,12 @@ struct building {
 	uint32_t *again; /* endpoints that open one for each message of the stage's all-to-all, once a message */
 	uint32_t again_count, again_room;
 	/* Of the class at hand. */
+	bool is_down;  /* one of its links is */
 	double *bytes; /* by link */
 	uint32_t *used;
 	uint32_t used_count, used_room;
 	/* Of all. */
-	struct entry *entries;
+	struct load_entry *entries;
 	uint32_t entry_count, entry_room;
 	bool is_out_of_memory;
 };
@@ -48,31 +47,6 @@ static uint32_t port_of(const struct building *building, uint32_t rank, bool is_
 {
 	const struct hosts *hosts = &building->simulation->hosts;
 	return building->simulation->network.link_count + 2 * hosts_gpu_of(hosts, rank) + is_in;
-}
-
-static uint32_t link_count(const struct building *building)
-{
-	return building->simulation->network.link_count + 2 * simulation_ranks(building->simulation);
-}
-
-/* Of a link's bytes, those of acks for each byte of data: what is sent comes back as acks, and rings send both ways. */
-static double ack_share(const struct fabric_config *config)
-{
-	const struct framing framing = { config->mtu, config->data_overhead, config->ack_overhead };
-	const double packet = (double)framing_wire_bytes(&framing, (uint64_t)config->mtu * 1024) / 1024;
-	const double every = config->ack_every ? config->ack_every : 1;
-
-	return (double)framing_ack_bytes(&framing) / every / packet;
-}
-
-/* Payload bytes a second. */
-static uint64_t capacity_of(const struct building *building, uint32_t link)
-{
-	const struct simulation *simulation = building->simulation;
-
-	if (link >= simulation->network.link_count)
-		return simulation->hosts.scale_up / 8;
-	return (uint64_t)(ideal_payload_rate(simulation, link) / (1 + ack_share(&simulation->config)));
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
@@ -123,18 +97,28 @@ static int take_port(struct building *building, uint32_t from, uint32_t to, uint
 	return 0;
 }
 
-static int load_between_hosts(
-	struct building *building, uint32_t from, uint32_t to, uint32_t part, uint32_t channel, double bytes)
+/* Into the hops of building->spread. */
+static int walk_between_hosts(struct building *building, uint32_t from, uint32_t to, uint32_t part, uint32_t channel)
 {
 	const struct hosts *hosts = &building->simulation->hosts;
 	const uint32_t src = hosts_sends_by(hosts, from, to, part), dst = hosts_receives_by(hosts, from, to, part);
-	struct spread *spread = &building->spread;
 	uint16_t port;
-	spread->hop_count = 0;
-	if (take_port(building, from, to, src, dst, channel, &port) || spread_walk(spread, src, dst, port))
+	building->spread.hop_count = 0;
+	return take_port(building, from, to, src, dst, channel, &port) || spread_walk(&building->spread, src, dst, port)
+		       ? -ENOMEM
+		       : 0;
+}
+
+static int load_between_hosts(
+	struct building *building, uint32_t from, uint32_t to, uint32_t part, uint32_t channel, double bytes)
+{
+	const struct spread *spread = &building->spread;
+	if (walk_between_hosts(building, from, to, part, channel))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < spread->hop_count; i++)
+	for (uint32_t i = 0; i < spread->hop_count; i++) {
 		load_link(building, spread->hops[i].link, bytes * spread->hops[i].weight / MAX_MIN_WHOLE);
+		building->is_down |= link_is_down(spread->config->network, spread->hops[i].link, spread->now);
+	}
 	return 0;
 }
 
@@ -185,22 +169,23 @@ static uint32_t places(const struct step_plan *plan)
 	return plan->tp * plan->cp * plan->dp;
 }
 
-/* All groups of the dimension in the stage, one behind the other. */
-static int open_groups(
-	const struct building *building, enum step_dimension dimension, uint32_t stage, struct rank_groups *groups)
+/* All groups of the dimension in the stage's lane, one behind the other. Groups of all lanes are the first's. */
+static int open_groups(const struct building *building, const struct step_operation *operation, uint32_t stage,
+	uint32_t lane, struct rank_groups *groups)
 {
 	const struct step_plan *plan = building->plan;
+	const enum step_dimension dimension = (enum step_dimension)operation->dimension;
 	uint32_t *lists = malloc(((size_t)places(plan) + 1) * sizeof(*lists)), count = 0;
 	if (!lists)
 		return -ENOMEM;
 	const uint32_t size = step_members(plan, dimension);
 	for (uint32_t place = 0; place < places(plan); place++) {
-		if (step_group_first(plan, dimension, place, stage) != plan_rank(plan, place, stage))
+		const bool is_of_lane = step_joins_lanes(operation) || step_lane_of(building->lanes, place) == lane;
+		if (!is_of_lane || step_group_first(plan, dimension, place, stage) != plan_rank(plan, place, stage))
 			continue;
 		step_group_ranks(plan, dimension, place, stage, &lists[count]);
 		count += size;
 	}
-	assert(count == places(plan));
 	int error = rank_groups_open_lists(groups, &building->simulation->hosts, lists, count / size, size);
 	free(lists);
 	return error;
@@ -212,7 +197,7 @@ static void end_class(struct building *building, uint32_t class, double sent)
 	for (uint32_t i = 0; i < building->used_count; i++) {
 		const uint32_t link = building->used[i];
 		const double weight = building->bytes[link] / sent * MAX_MIN_WHOLE;
-		const struct entry entry = { link, class,
+		const struct load_entry entry = { link, class,
 			weight < 1            ? 1
 			: weight < UINT32_MAX ? (uint32_t)weight
 					      : UINT32_MAX };
@@ -223,10 +208,19 @@ static void end_class(struct building *building, uint32_t class, double sent)
 			building->entries[building->entry_count++] = entry;
 	}
 	building->used_count = 0;
+	building->loads->classes[class].is_down = building->is_down;
+	building->is_down = false;
 }
 
-static int load_groups(
-	struct building *building, const struct step_operation *operation, uint32_t stage, struct rank_groups *groups)
+static uint32_t class_of(
+	const struct building *building, const struct step_operation *operation, uint32_t stage, uint32_t lane)
+{
+	return building->lanes->first_class + (stage * building->lanes->count + lane) * STEP_CLASSES +
+	       step_class_of(building->plan, stage, operation);
+}
+
+static void load_groups(
+	struct building *building, const struct step_operation *operation, uint32_t class, struct rank_groups *groups)
 {
 	struct collective whole = { .kind = operation->collective,
 		.algorithm = operation->algorithm,
@@ -235,34 +229,47 @@ static int load_groups(
 		.bytes = operation->bytes };
 	whole.algorithm = collective_find(&whole)->name;
 	load_collective(building, &whole, groups);
-	end_class(building, building->first_class + step_class_of(building->plan, stage, operation),
-		collective_law(&whole).bytes);
-	return building->is_out_of_memory ? -ENOMEM : 0;
+	end_class(building, class, collective_law(&whole).bytes);
 }
 
-static int load_messages(struct building *building, const struct step_operation *operation, uint32_t stage)
+static void load_messages(
+	struct building *building, const struct step_operation *operation, uint32_t stage, uint32_t lane)
 {
-	for (uint32_t place = 0; place < places(building->plan); place++)
-		load_way(building, plan_rank(building->plan, place, stage),
-			plan_rank(building->plan, place, operation->peer), 0, 1, 1);
-	end_class(building, building->first_class + step_class_of(building->plan, stage, operation), 1);
-	return building->is_out_of_memory ? -ENOMEM : 0;
+	const struct step_plan *plan = building->plan;
+	for (uint32_t place = 0; place < places(plan); place++)
+		if (step_lane_of(building->lanes, place) == lane)
+			load_way(building, plan_rank(plan, place, stage), plan_rank(plan, place, operation->peer), 0, 1,
+				1);
+	for (uint32_t i = 0; building->messages && i < building->used_count; i++)
+		building->messages[building->used[i]] += building->bytes[building->used[i]];
+	end_class(building, class_of(building, operation, stage, lane), 1);
+}
+
+static int load_lane(struct building *building, const struct step_operation *operation, uint32_t stage, uint32_t lane)
+{
+	struct rank_groups groups;
+	if (operation->kind == STEP_SEND) {
+		load_messages(building, operation, stage, lane);
+		return 0;
+	}
+	int error = open_groups(building, operation, stage, lane, &groups);
+	if (error)
+		return error;
+	load_groups(building, operation, class_of(building, operation, stage, lane), &groups);
+	rank_groups_close(&groups);
+	return 0;
 }
 
 /* What is of several stages is a few bytes, or once in a step: it shares nothing. */
 static int load_operation(struct building *building, const struct step_operation *operation, uint32_t stage)
 {
-	struct rank_groups groups;
-	if (operation->kind == STEP_SEND)
-		return load_messages(building, operation, stage);
-	if (operation->kind != STEP_COLLECTIVE || operation->dimension == STEP_ALL || operation->dimension == STEP_ENDS)
+	const uint32_t lanes = step_joins_lanes(operation) ? 1 : building->lanes->count;
+	int error = 0;
+	if (operation->dimension == STEP_ALL || operation->dimension == STEP_ENDS)
 		return 0;
-	int error = open_groups(building, (enum step_dimension)operation->dimension, stage, &groups);
-	if (error)
-		return error;
-	error = load_groups(building, operation, stage, &groups);
-	rank_groups_close(&groups);
-	return error;
+	for (uint32_t lane = 0; !error && lane < lanes; lane++)
+		error = load_lane(building, operation, stage, lane);
+	return error || building->is_out_of_memory ? -ENOMEM : 0;
 }
 
 static bool is_sent(const struct step_operation *operation)
@@ -279,7 +286,7 @@ static uint32_t find_largest(const struct building *building, const struct step_
 		largest[i] = STEP_NONE;
 	for (uint32_t i = 0; i < program->count; i++) {
 		const struct step_operation *operation = &program->operations[i];
-		uint32_t *of = &largest[step_class_of(building->plan, stage, operation) % STEP_CLASSES];
+		uint32_t *of = &largest[step_class_of(building->plan, stage, operation)];
 		if (!is_sent(operation))
 			continue;
 		count += *of == STEP_NONE;
@@ -298,7 +305,7 @@ static int load_classes(struct building *building, const struct step_program *pr
 	building->again_count = 0;
 	for (uint32_t i = 0; !error && left > 0; i++) {
 		const struct step_operation *operation = &program->operations[i];
-		uint32_t *of = &largest[step_class_of(building->plan, stage, operation) % STEP_CLASSES];
+		uint32_t *of = &largest[step_class_of(building->plan, stage, operation)];
 		if (!is_sent(operation))
 			continue;
 		if (*of == STEP_NONE) {
@@ -323,145 +330,169 @@ static int load_stage(struct building *building, uint32_t stage)
 	return error;
 }
 
-/* ---- Limits ------------------------------------------------------------------------------------------------------ */
+/* ---- A plan ------------------------------------------------------------------------------------------------------ */
 
-static int by_link(const void *a, const void *b)
-{
-	const struct entry *one = a, *other = b;
-	if (one->link != other->link)
-		return one->link < other->link ? -1 : 1;
-	return one->class < other->class ? -1 : one->class > other->class;
-}
-
-/* Entries of one link. */
-struct limit {
-	uint64_t capacity;
-	uint32_t first, count;
-};
-
-static uint64_t hash_of(const struct entry *entries, const struct limit *limit)
-{
-	uint64_t hash = limit->capacity;
-	for (uint32_t i = 0; i < limit->count; i++) {
-		const struct entry *entry = &entries[limit->first + i];
-		hash = (hash ^ entry->class) * 0x9E3779B97F4A7C15u;
-		hash = (hash ^ hash >> 31 ^ entry->weight) * 0xD1B54A32D192ED03u;
-	}
-	return hash ^ hash >> 29;
-}
-
-static bool are_alike(const struct entry *entries, const struct limit *one, const struct limit *other)
-{
-	bool is_same = one->capacity == other->capacity && one->count == other->count;
-	for (uint32_t i = 0; is_same && i < one->count; i++)
-		is_same = entries[one->first + i].class == entries[other->first + i].class &&
-			  entries[one->first + i].weight == entries[other->first + i].weight;
-	return is_same;
-}
-
-static int add_hop(struct step_load *load, uint32_t *room, uint32_t limit, uint32_t weight)
-{
-	if (!grow_by_one(&load->hops, room, load->hop_count, sizeof(*load->hops)))
-		return -ENOMEM;
-	load->hops[load->hop_count++] = (struct max_min_hop){ limit, weight };
-	return 0;
-}
-
-/* Each limit once. */
-static int add_limit(struct building *building, const struct limit *limit, uint32_t *room, uint32_t *rooms)
-{
-	struct step_loads *loads = building->loads;
-	int error = 0;
-	if (!grow_by_one(&loads->limits, room, loads->limit_count, sizeof(*loads->limits)))
-		return -ENOMEM;
-	loads->limits[loads->limit_count] = limit->capacity;
-	for (uint32_t i = 0; !error && i < limit->count; i++) {
-		const struct entry *entry = &building->entries[limit->first + i];
-		error = add_hop(&loads->classes[entry->class], &rooms[entry->class], loads->limit_count, entry->weight);
-	}
-	loads->limit_count++;
-	return error;
-}
-
-/* Those of one hash that are not alike have the next numbers. */
-static int find_limits(struct building *building, struct limit *limits, uint32_t *rooms)
-{
-	struct number_map seen = { 0 };
-	uint32_t count = 0, room = 0;
-	int error = 0;
-	for (uint32_t first = 0, end; !error && first < building->entry_count; first = end) {
-		for (end = first;
-			end < building->entry_count && building->entries[end].link == building->entries[first].link;)
-			end++;
-		struct limit *limit = &limits[count];
-		*limit = (struct limit){ capacity_of(building, building->entries[first].link), first, end - first };
-		uint64_t hash = hash_of(building->entries, limit);
-		const uint32_t *known;
-		while ((known = number_map_find(&seen, hash)) && !are_alike(building->entries, &limits[*known], limit))
-			hash++;
-		if (known)
-			continue;
-		uint32_t *made = number_map_make(&seen, hash);
-		if (made)
-			*made = count++;
-		error = made ? add_limit(building, limit, &room, rooms) : -ENOMEM;
-	}
-	number_map_free(&seen);
-	return error;
-}
-
-static int make_limits(struct building *building)
-{
-	struct limit *limits = malloc(((size_t)building->entry_count + 1) * sizeof(*limits));
-	uint32_t *rooms = calloc((size_t)building->loads->class_count + 1, sizeof(*rooms));
-	int error = limits && rooms ? 0 : -ENOMEM;
-	if (building->entry_count)
-		qsort(building->entries, building->entry_count, sizeof(*building->entries), by_link);
-	if (!error)
-		error = find_limits(building, limits, rooms);
-	free(limits);
-	free(rooms);
-	return error;
-}
-
-static int load_plan(struct building *building, const struct step_plan *plan)
+static int load_plan(struct building *building, const struct step_plan *plan, const struct step_lanes *lanes)
 {
 	int error = 0;
 	building->plan = plan;
+	building->lanes = lanes;
 	for (uint32_t i = 0; !error && i < plan->pp; i++)
 		error = load_stage(building, i);
-	building->first_class += plan->pp * STEP_CLASSES;
 	return error;
+}
+
+/* Of the links that the message takes, the most for which it would wait if all stages sent at once. */
+static double contention(struct building *building, uint32_t from, uint32_t to)
+{
+	const struct hosts *hosts = &building->simulation->hosts;
+	const struct spread *spread = &building->spread;
+	double most = 0;
+	if (hosts_host_of(hosts, from) == hosts_host_of(hosts, to))
+		return 0;
+	building->is_out_of_memory |= walk_between_hosts(building, from, to, 0, 1) != 0;
+	for (uint32_t i = 0; i < spread->hop_count; i++) {
+		const uint32_t link = spread->hops[i].link;
+		const double its = building->messages[link] / (double)step_link_capacity(building->simulation, link);
+		most = its > most ? its : most;
+	}
+	return most * (double)step_link_capacity(building->simulation, building->simulation->network.endpoints[0].link);
+}
+
+/* To the next stage, and back. The last sends to the first where stages have several parts. */
+static void note_messages(struct building *building, struct lane_signs *signs)
+{
+	const struct step_plan *plan = building->plan;
+	for (uint32_t stage = 0; stage < plan->pp - (plan->chunks == 1); stage++)
+		for (uint32_t place = 0; place < places(plan); place++) {
+			const uint32_t one = plan_rank(plan, place, stage),
+				       other = plan_rank(plan, place, (stage + 1) % plan->pp);
+			lane_signs_note(signs, place, contention(building, one, other));
+			lane_signs_note(signs, place, contention(building, other, one));
+		}
+}
+
+static void close_building(struct building *building)
+{
+	spread_close(&building->spread);
+	detours_close(&building->detours);
+	routes_free(building->routes);
+	number_map_free(&building->open);
+	number_map_free(&building->places);
+	free(building->turns);
+	free(building->messages);
+	free(building->again);
+	free(building->bytes);
+	free(building->used);
+	free(building->entries);
+}
+
+static int open_building(struct building *building, vb_time now)
+{
+	const struct network *network = &building->simulation->network;
+	building->routes = routes_make(network);
+	building->turns = calloc((size_t)network->endpoint_count + 1, sizeof(*building->turns));
+	building->bytes = calloc((size_t)step_links(building->simulation) + 1, sizeof(*building->bytes));
+	if (!building->routes || !building->turns || !building->bytes ||
+		detours_open(&building->detours, network, building->routes, network_has_outages(network)) ||
+		spread_open(&building->spread, &building->simulation->config, building->routes, &building->detours))
+		return -ENOMEM;
+	building->spread.now = now;
+	return 0;
+}
+
+/* Loads that have their lanes. signs: by plan, those that are to be noted; NULL: none. */
+static int make_at(const struct simulation *simulation, const struct step_plan *const *plans,
+	const struct step_lanes *lanes, uint32_t count, vb_time now, struct lane_signs *signs, struct step_loads *loads)
+{
+	struct building building = { .simulation = simulation, .loads = loads };
+	loads->until = -1;
+	loads->resending = fabric_resending(&simulation->config);
+	loads->class_count =
+		lanes[count - 1].first_class + plans[count - 1]->pp * lanes[count - 1].count * STEP_CLASSES;
+	loads->classes = calloc(loads->class_count, sizeof(*loads->classes));
+	int error = loads->classes ? open_building(&building, now) : -ENOMEM;
+	if (signs)
+		building.messages = calloc((size_t)step_links(simulation) + 1, sizeof(*building.messages));
+	if (signs && !building.messages)
+		error = -ENOMEM;
+	for (uint32_t i = 0; !error && i < count; i++) {
+		error = load_plan(&building, plans[i], &lanes[i]);
+		if (!error && signs && plans[i]->pp > 1)
+			note_messages(&building, &signs[i]);
+	}
+	if (!error)
+		error = step_limits_make(simulation, building.entries, building.entry_count, loads);
+	if (!error)
+		error = step_loads_finish(loads);
+	close_building(&building);
+	return error;
+}
+
+static void number_classes(const struct step_plan *const *plans, uint32_t count, struct step_lanes *lanes)
+{
+	uint32_t first = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		lanes[i].first_class = first;
+		first += plans[i]->pp * lanes[i].count * STEP_CLASSES;
+	}
+}
+
+/* From loads of one lane each, which stay where there are no more. */
+static int find_lanes(const struct simulation *simulation, const struct step_plan *const *plans, uint32_t count,
+	struct step_loads *loads)
+{
+	struct lane_signs *signs = calloc(count, sizeof(*signs));
+	int error = signs ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !error && i < count; i++) {
+		loads->lanes[i] = (struct step_lanes){ .count = 1 };
+		error = lane_signs_open(&signs[i], plans[i]);
+	}
+	number_classes(plans, count, loads->lanes);
+	if (!error)
+		error = make_at(simulation, plans, loads->lanes, count, 0, signs, loads);
+	for (uint32_t i = 0; !error && i < count; i++)
+		error = lane_signs_divide(&signs[i], &loads->lanes[i]);
+	for (uint32_t i = 0; signs && i < count; i++)
+		lane_signs_close(&signs[i]);
+	free(signs);
+	return error;
+}
+
+static bool have_lanes(const struct step_lanes *lanes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (lanes[i].count > 1)
+			return true;
+	return false;
+}
+
+static vb_time next_change(const struct network *network, vb_time now)
+{
+	vb_time first = -1;
+	for (uint32_t i = 0; i < network->fault_count; i++) {
+		const vb_time next = fault_next_change(&network->faults[i], now);
+		if (next >= 0 && (first < 0 || next < first))
+			first = next;
+	}
+	return first;
 }
 
 int step_loads_make(const struct simulation *simulation, const struct step_plan *const *plans, uint32_t count,
 	struct step_loads *loads)
 {
-	struct building building = { .simulation = simulation, .loads = loads };
-	*loads = (struct step_loads){ 0 };
-	for (uint32_t i = 0; i < count; i++)
-		loads->class_count += plans[i]->pp * STEP_CLASSES;
-	loads->classes = calloc(loads->class_count, sizeof(*loads->classes));
-	building.routes = routes_make(&simulation->network);
-	building.turns = calloc((size_t)simulation->network.endpoint_count + 1, sizeof(*building.turns));
-	building.bytes = calloc((size_t)link_count(&building) + 1, sizeof(*building.bytes));
-	int error = loads->classes && building.routes && building.bytes && building.turns
-			    ? spread_open(&building.spread, &simulation->config, building.routes)
-			    : -ENOMEM;
-	for (uint32_t i = 0; !error && i < count; i++)
-		error = load_plan(&building, plans[i]);
-	if (!error)
-		error = make_limits(&building);
-	if (!error)
-		error = step_loads_finish(loads);
-	spread_close(&building.spread);
-	routes_free(building.routes);
-	number_map_free(&building.open);
-	number_map_free(&building.places);
-	free(building.turns);
-	free(building.again);
-	free(building.bytes);
-	free(building.used);
-	free(building.entries);
+	vb_time next = 0;
+	*loads = (struct step_loads){ .step_count = count, .lanes = calloc(count, sizeof(*loads->lanes)) };
+	int error = loads->lanes ? find_lanes(simulation, plans, count, loads) : -ENOMEM;
+	if (!error && have_lanes(loads->lanes, count)) {
+		step_loads_empty(loads);
+		error = make_at(simulation, plans, loads->lanes, count, 0, NULL, loads);
+	}
+	for (struct step_loads *last = loads; !error && (next = next_change(&simulation->network, next)) >= 0;
+		last = last->next) {
+		last->until = next;
+		last->next = calloc(1, sizeof(*last->next));
+		error = last->next ? make_at(simulation, plans, loads->lanes, count, next, NULL, last->next) : -ENOMEM;
+	}
 	return error;
 }

@@ -107,8 +107,10 @@ static void set_ring(const struct simulation *simulation, const struct spread *s
 	way->link.alpha = spread->mean_alpha;
 	way->link.bytes_a_second = nic * (spread->each || spread->fewest < of_one ? spread->fewest : of_one);
 	/* By its port a GPU sends the shares of all rings but that which leaves the host at it. */
-	if (spread->each > 1 && spread->each <= hosts->nics)
-		way->near.bytes_a_second *= spread->each / (spread->each - 1.0);
+	if (spread->each > 1 && spread->each <= hosts->nics) {
+		way->near_rings = spread->each - 1.0;
+		way->near.bytes_a_second *= spread->each / way->near_rings;
+	}
 }
 
 static int way_of_group(const struct looking *looking, enum step_dimension dimension, uint32_t place, uint32_t stage,

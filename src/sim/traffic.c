@@ -5,7 +5,6 @@
 
 enum {
 	STEPS_SEEN = 16,
-	PLACES = 8, /* of pairwise: messages that a rank has under way */
 };
 
 static double larger(double a, double b)
@@ -33,17 +32,23 @@ static bool crosses(const struct simulation *simulation, uint32_t rank, uint32_t
 	return hosts_host_of(hosts, rank) != hosts_host_of(hosts, other);
 }
 
-/* So many messages like this one. Those that stay in their host are no packets. */
-static void count_step(struct traffic *traffic, const struct simulation *simulation, const struct collective *of,
-	uint32_t rank, struct collective_step is, double times)
+/* So many messages like this one, if they leave their host in so many parts each. Those that stay are no packets. */
+static void count_cut(struct traffic *traffic, const struct simulation *simulation, uint32_t rank,
+	struct collective_step is, double times, uint32_t parts)
 {
 	const bool leaves = crosses(simulation, rank, is.to);
-	const uint32_t cuts = leaves && of->is_cut && of->qps > 1 ? of->qps : 1;
+	const uint32_t cuts = leaves ? parts : 1;
 
 	traffic->messages += times * cuts;
 	traffic->bytes += (double)is.bytes * times;
 	if (leaves)
 		count(traffic, (is.bytes + cuts - 1) / cuts, times * cuts, &simulation->config);
+}
+
+static void count_step(struct traffic *traffic, const struct simulation *simulation, const struct collective *of,
+	uint32_t rank, struct collective_step is, double times)
+{
+	count_cut(traffic, simulation, rank, is, times, of->nccl.is_cut && of->nccl.qps > 1 ? of->nccl.qps : 1);
 }
 
 /* By steps all hosts send what the first does, but for a byte. */
@@ -62,12 +67,12 @@ static void count_steps(struct traffic *traffic, const struct simulation *simula
 static void count_edge(struct traffic *traffic, const struct simulation *simulation, const struct collective *of,
 	uint32_t rank, uint32_t to, uint64_t bytes, uint32_t copies)
 {
-	const uint32_t last = collective_pieces(bytes) - 1;
+	const uint32_t last = collective_pieces(of, bytes) - 1;
 
-	count_step(traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(bytes, 0) },
+	count_step(traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(of, bytes, 0) },
 		(double)last * copies);
-	count_step(
-		traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(bytes, last) }, copies);
+	count_step(traffic, simulation, of, rank, (struct collective_step){ to, collective_piece(of, bytes, last) },
+		copies);
 }
 
 /* By edges each rank sends something else: a chain's end nothing, an inner rank of a tree more than a leaf. */
@@ -79,9 +84,13 @@ static void count_edges(struct traffic *traffic, const struct simulation *simula
 		for (uint32_t place = 0; place < job->of.ranks; place++)
 			for (uint32_t i = job->algorithm->edges(&job->of, place, edges); i-- > 0;) {
 				const uint32_t *rank_at = job->groups->rank_at + first;
-				count_edge(traffic, simulation, &job->of, rank_at[collective_rank_at(&job->of, place)],
-					rank_at[collective_rank_at(&job->of, edges[i].to)], edges[i].bytes,
+				const uint32_t rank = rank_at[collective_rank_at(&job->of, place)];
+				const uint32_t to = rank_at[collective_rank_at(&job->of, edges[i].to)];
+				count_edge(traffic, simulation, &job->of, rank, to, edges[i].bytes,
 					collective_copies(&job->of, &edges[i]));
+				count_cut(traffic, simulation, to,
+					(struct collective_step){ rank, COLLECTIVE_OPENING_BYTES },
+					collective_opened(&job->of, job->algorithm, &edges[i]), 1);
 			}
 }
 
@@ -90,7 +99,7 @@ static double part_at_once(const struct collective *of)
 {
 	const struct collective_algorithm *algorithm = collective_find(of);
 	const double at_once = algorithm->waiting == FOR_BOTH_RINGS ? 2
-			       : algorithm->waiting == FOR_A_PLACE  ? PLACES
+			       : algorithm->waiting == FOR_A_PLACE  ? COLLECTIVE_PLACES
 								    : 1;
 
 	if (algorithm->edges || algorithm->waiting == FOR_ALL_OF_A_HALF)
@@ -238,14 +247,15 @@ uint64_t traffic_flows(const struct simulation *simulation)
 }
 
 /* From a rank to another; to the next host's if that one is in its own, since some GPU of this host sends to it. */
-static struct flow flow_between(const struct simulation *simulation, uint32_t rank, uint32_t to, uint32_t part)
+static struct flow flow_between(
+	const struct simulation *simulation, enum hosts_rails rails, uint32_t rank, uint32_t to, uint32_t part)
 {
-	const struct hosts *hosts = &simulation->hosts;
+	const struct hosts hosts = hosts_to(&simulation->hosts, rails);
 
 	if (!crosses(simulation, rank, to))
-		to = (rank + (hosts->gpus ? hosts->gpus : 1)) % simulation_ranks(simulation);
-	return (struct flow){ .src = hosts_sends_by(hosts, rank, to, part),
-		.dst = hosts_receives_by(hosts, rank, to, part),
+		to = (rank + (hosts.gpus ? hosts.gpus : 1)) % simulation_ranks(simulation);
+	return (struct flow){ .src = hosts_sends_by(&hosts, rank, to, part),
+		.dst = hosts_receives_by(&hosts, rank, to, part),
 		.bytes = 1 };
 }
 
@@ -258,13 +268,13 @@ static struct flow flow_of_graph(const struct simulation *simulation, uint32_t r
 	for (uint32_t i = graph->first[rank]; i < graph->first[rank + 1] && !crosses(simulation, rank, to); i++)
 		if (graph->operations[i].kind == GRAPH_SEND)
 			to = graph->operations[i].peer;
-	return flow_between(simulation, rank, to, 0);
+	return flow_between(simulation, RAILS_AS_HOSTS, rank, to, 0);
 }
 
 static struct flow flow_of_service(const struct simulation *simulation, const struct service *service)
 {
 	const struct service_load load = service->kind->load(service);
-	return flow_between(simulation, load.from, load.to, 0);
+	return flow_between(simulation, RAILS_AS_HOSTS, load.from, load.to, 0);
 }
 
 struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
@@ -288,7 +298,7 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	const struct collective_step step =
 		sends ? collective_job_message(job, rank, (uint32_t)(number % steps_seen(job)) % sends)
 		      : (struct collective_step){ job->groups->rank_at[(at + 1) % ranks_of(job)], 1 };
-	struct flow flow = flow_between(simulation, rank, step.to, job->of.part);
+	struct flow flow = flow_between(simulation, job->of.rails, rank, step.to, job->of.part);
 	flow.bytes = step.bytes;
 	flow.start = job->of.start;
 	flow.traffic_class = job->of.traffic_class;

@@ -8,8 +8,10 @@
 #include <string.h>
 #include "fabric/round_trips.h"
 #include "fabric/thresholds.h"
+#include "net/outages.h"
 #include "sim/idle_keys.h"
 #include "sim/link_name.h"
+#include "sim/nccl_keys.h"
 #include "sim/simulation.h"
 #include "sim/step_keys.h"
 #include "sim/traffic.h"
@@ -350,10 +352,9 @@ static bool goes_down(const struct network_fault *fault)
 	return fault->down_at || fault->up_at;
 }
 
-static bool has_effect(const struct network_fault *fault)
+static bool has_effect(const struct scenario_fault *its)
 {
-	return goes_down(fault) || fault->loss_ppm || fault->loss_every || fault->bit_error_rate > 0 ||
-	       fault->duplicate_ppm || fault->mark_ppm || fault->jitter || (fault->late_ppm && fault->late_by);
+	return its->bits_per_second || goes_down(&its->fault) || fault_is_of_packets(&its->fault);
 }
 
 /* The first of its kind. */
@@ -368,7 +369,7 @@ static void look_at_faults(struct looking *looking)
 				"network.faults.%u.down is 0, and there is no up: that link never goes down. Write "
 				"1ps for a link that is down from the beginning",
 				i);
-		else if (!has_effect(fault))
+		else if (!has_effect(&scenario->faults[i]))
 			warn(looking,
 				"network.faults.%u has no effect: it neither loses, duplicates, delays nor marks "
 				"packets, and the link stays up",
@@ -417,6 +418,14 @@ static void look_at_steps(struct looking *looking)
 		warn(looking, "run.limit: without packets a step has no limit, only its check by packets has");
 }
 
+static void look_at_nccl(struct looking *looking)
+{
+	const char *path, *why;
+
+	for (size_t place = 0; (path = nccl_keys_idle(looking->simulation, &place, &why));)
+		warn(looking, "%s: %s: no effect", path, why);
+}
+
 /* A congestion control uses marks, or the scenario configures them. */
 static bool marks_matter(const struct simulation *simulation)
 {
@@ -458,5 +467,6 @@ void warnings_find(struct simulation *simulation)
 	if (!simulation->config.by_flows)
 		look_at_packets(&looking);
 	look_at_idle_keys(&looking);
+	look_at_nccl(&looking);
 	look_at_steps(&looking);
 }

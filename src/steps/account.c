@@ -9,6 +9,7 @@
 struct accounting {
 	const struct step_rank *rank;
 	uint32_t *before;
+	double count; /* of ranks for which it stands */
 	struct step_times *times;
 };
 
@@ -41,18 +42,18 @@ static void account_wait(const struct accounting *accounting, uint32_t number, v
 		const struct step_operation *operation = &rank->program->operations[number];
 		const vb_time end = rank->end[number] < until ? rank->end[number] : until;
 		vb_time begin = rank->begin[number];
-		times->bubble += part_of(end, until, since); /* others came later */
+		times->bubble += accounting->count * part_of(end, until, since); /* others came later */
 		if (operation->kind == STEP_COMPUTE) {
 			until = since;
 			break;
 		}
 		if (operation->kind == STEP_RECEIVE)
 			begin = rank->left[number];
-		times->exposed[operation->dimension] += part_of(begin, end, since);
+		times->exposed[operation->dimension] += accounting->count * part_of(begin, end, since);
 		until = begin < end ? begin : end;
 		number = let_begin(accounting, number);
 	}
-	times->bubble += part_of(since, until, since);
+	times->bubble += accounting->count * part_of(since, until, since);
 }
 
 static double sent(const struct step_plan *plan, const struct step_operation *operation)
@@ -80,10 +81,10 @@ static double took(const struct step_rank *rank, uint32_t number)
 	}
 }
 
-int account_add(const struct step_plan *plan, const struct step_rank *rank, struct step_times *times)
+int account_add(const struct step_plan *plan, const struct step_rank *rank, uint32_t count, struct step_times *times)
 {
 	const struct step_program *program = rank->program;
-	struct accounting accounting = { .rank = rank, .times = times };
+	struct accounting accounting = { .rank = rank, .count = count, .times = times };
 	uint32_t last[STEP_STREAMS], ended_last = STEP_NONE;
 	vb_time computed = 0;
 	accounting.before = malloc((program->count + 1) * sizeof(*accounting.before));
@@ -96,14 +97,14 @@ int account_add(const struct step_plan *plan, const struct step_rank *rank, stru
 		assert(rank->begin[i] >= 0 && rank->end[i] >= rank->begin[i]);
 		accounting.before[i] = last[operation->stream];
 		last[operation->stream] = i;
-		times->bytes[operation->dimension] += sent(plan, operation);
-		times->took[operation->dimension] += took(rank, i);
+		times->bytes[operation->dimension] += count * sent(plan, operation);
+		times->took[operation->dimension] += count * took(rank, i);
 		if (ended_last == STEP_NONE || rank->end[i] > rank->end[ended_last])
 			ended_last = i;
 		if (operation->kind != STEP_COMPUTE)
 			continue;
 		account_wait(&accounting, let_begin(&accounting, i), computed, rank->begin[i]);
-		times->compute += (double)(rank->end[i] - rank->begin[i]);
+		times->compute += count * (double)(rank->end[i] - rank->begin[i]);
 		computed = rank->end[i];
 	}
 	account_wait(&accounting, ended_last, computed, times->step);

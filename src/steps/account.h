@@ -21,8 +21,8 @@ struct step_rank {
 	const vb_time *left; /* of a STEP_RECEIVE: when its message was sent */
 };
 
-/* Adds the rank to the sums; times->step is set. -ENOMEM. */
-int account_add(const struct step_plan *plan, const struct step_rank *rank, struct step_times *times);
+/* Adds the rank, which stands for so many, to the sums; times->step is set. -ENOMEM. */
+int account_add(const struct step_plan *plan, const struct step_rank *rank, uint32_t count, struct step_times *times);
 /* Sums of so many ranks become means. */
 void account_mean(struct step_times *times, uint32_t ranks);
 

@@ -60,11 +60,27 @@ int step_loads_finish(struct step_loads *loads)
 	return error ? error : find_alone(loads);
 }
 
-void step_loads_free(struct step_loads *loads)
+void step_loads_empty(struct step_loads *loads)
 {
 	for (uint32_t i = 0; loads->classes && i < loads->class_count; i++)
 		free(loads->classes[i].hops);
 	free(loads->classes);
 	free(loads->limits);
+	loads->classes = NULL;
+	loads->limits = NULL;
+	loads->class_count = loads->limit_count = 0;
+}
+
+void step_loads_free(struct step_loads *loads)
+{
+	for (struct step_loads *later = loads->next, *next; later; later = next) {
+		next = later->next;
+		step_loads_empty(later);
+		free(later);
+	}
+	step_loads_empty(loads);
+	for (uint32_t i = 0; loads->lanes && i < loads->step_count; i++)
+		free(loads->lanes[i].of);
+	free(loads->lanes);
 	*loads = (struct step_loads){ 0 };
 }

@@ -8,7 +8,10 @@ struct transfer {
 	uint32_t slot, class;
 	double left;              /* bytes, at `at` */
 	vb_time at, ends;         /* ends: by its rate */
-	struct max_min_flow flow; /* rate 0: not found yet */
+	struct max_min_flow flow; /* rate 0: not found yet, or it waits */
+	double at_once;           /* bytes */
+	struct stall stall;
+	bool waits; /* for a link */
 };
 
 struct shares {
@@ -52,23 +55,58 @@ void shares_close(struct shares *shares)
 	free(shares);
 }
 
-static const struct step_load *load_of(const struct shares *shares, const struct transfer *transfer)
+const struct step_load *shares_load(const struct shares *shares, uint32_t class)
 {
-	return &shares->loads->classes[transfer->class];
+	return &shares->loads->classes[class];
 }
 
-void shares_begin(struct shares *shares, uint32_t slot, uint32_t class, double bytes, vb_time now)
+static const struct step_load *load_of(const struct shares *shares, const struct transfer *transfer)
 {
-	const struct step_load *load = &shares->loads->classes[class];
+	return shares_load(shares, transfer->class);
+}
+
+static void mark_changed(struct shares *shares, const struct transfer *transfer)
+{
+	shares->changed[load_of(shares, transfer)->component] = shares->has_changed = true;
+}
+
+/* It has no rate until it goes on. */
+static void wait_for_link(const struct shares *shares, struct transfer *transfer, uint64_t rate, vb_time now)
+{
+	const double sends = transfer->left < transfer->at_once ? transfer->left : transfer->at_once;
+	const uint64_t at = rate ? rate : load_of(shares, transfer)->alone;
+	transfer->waits = true;
+	transfer->flow.rate = 0;
+	transfer->stall = (struct stall){
+		.since = now, .left = (vb_time)(sends / (double)at * (double)VB_S), .rate = at, .again = -1
+	};
+}
+
+void shares_begin(struct shares *shares, uint32_t slot, uint32_t class, double bytes, double at_once, vb_time now)
+{
+	const struct step_load *load = shares_load(shares, class);
+	struct transfer *transfer = &shares->transfers[shares->count];
 	assert(shares->count < shares->slots);
 	assert(load->hop_count > 0);
-	shares->transfers[shares->count++] = (struct transfer){ .slot = slot,
+	*transfer = (struct transfer){ .slot = slot,
 		.class = class,
 		.left = bytes,
+		.at_once = at_once,
 		.at = now,
 		.ends = now,
 		.flow = { .hops = load->hops, .hop_count = load->hop_count } };
-	shares->changed[load->component] = shares->has_changed = true;
+	shares->count++;
+	if (load->is_down)
+		wait_for_link(shares, transfer, 0, now);
+	mark_changed(shares, transfer);
+}
+
+static void advance(struct transfer *transfer, uint64_t rate, vb_time now)
+{
+	transfer->left -= (double)rate * (double)(now - transfer->at) / (double)VB_S;
+	if (transfer->left < 0)
+		transfer->left = 0;
+	transfer->at = now;
 }
 
 /* One whose rate is as it was keeps the time of its end, which was rounded once. */
@@ -76,10 +114,7 @@ static void move_on(struct transfer *transfer, uint64_t was, vb_time now)
 {
 	if (transfer->flow.rate == was)
 		return;
-	transfer->left -= (double)was * (double)(now - transfer->at) / (double)VB_S;
-	if (transfer->left < 0)
-		transfer->left = 0;
-	transfer->at = now;
+	advance(transfer, was, now);
 	transfer->ends = step_later(now, transfer->left / (double)transfer->flow.rate * (double)VB_S);
 }
 
@@ -89,7 +124,7 @@ static int settle(struct shares *shares, uint32_t component, vb_time now)
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < shares->count; i++) {
 		struct transfer *transfer = &shares->transfers[i];
-		if (load_of(shares, transfer)->component != component)
+		if (load_of(shares, transfer)->component != component || transfer->waits)
 			continue;
 		only = transfer;
 		shares->were[count] = transfer->flow.rate;
@@ -101,7 +136,7 @@ static int settle(struct shares *shares, uint32_t component, vb_time now)
 		return -ENOMEM;
 	count = 0;
 	for (uint32_t i = 0; i < shares->count; i++)
-		if (load_of(shares, &shares->transfers[i])->component == component)
+		if (load_of(shares, &shares->transfers[i])->component == component && !shares->transfers[i].waits)
 			move_on(&shares->transfers[i], shares->were[count++], now);
 	return 0;
 }
@@ -122,7 +157,7 @@ bool shares_next(const struct shares *shares, vb_time *at, uint32_t *slot)
 {
 	const struct transfer *next = NULL;
 	for (uint32_t i = 0; i < shares->count; i++)
-		if (!next || shares->transfers[i].ends < next->ends)
+		if (!shares->transfers[i].waits && (!next || shares->transfers[i].ends < next->ends))
 			next = &shares->transfers[i];
 	if (!next)
 		return false;
@@ -137,10 +172,76 @@ void shares_end(struct shares *shares, uint32_t slot)
 	for (uint32_t i = 0; i < shares->count; i++) {
 		const struct transfer *transfer = &shares->transfers[i];
 		if (transfer->slot == slot)
-			shares->changed[load_of(shares, transfer)->component] = shares->has_changed = true;
+			mark_changed(shares, transfer);
 		else
 			shares->transfers[kept++] = *transfer;
 	}
 	assert(kept + 1 == shares->count);
 	shares->count = kept;
+}
+
+/* ---- Links that are down ----------------------------------------------------------------------------------------- */
+
+bool shares_change_next(const struct shares *shares, vb_time now, vb_time *at)
+{
+	*at = shares->loads->until > now ? shares->loads->until : -1;
+	for (uint32_t i = 0; i < shares->count; i++) {
+		const struct transfer *transfer = &shares->transfers[i];
+		if (transfer->waits && transfer->stall.again > now && (*at < 0 || transfer->stall.again < *at))
+			*at = transfer->stall.again;
+	}
+	return shares->count > 0 && *at >= 0;
+}
+
+/* Its ways are those of other loads now. */
+static void follow(const struct shares *shares, struct transfer *transfer, vb_time now)
+{
+	const struct step_load *load = load_of(shares, transfer);
+	const struct resending *resending = &shares->loads->resending;
+	const uint64_t rate = transfer->flow.rate;
+	if (!transfer->waits)
+		advance(transfer, rate, now);
+	transfer->flow = (struct max_min_flow){ .hops = load->hops, .hop_count = load->hop_count };
+	if (!transfer->waits && load->is_down) {
+		wait_for_link(shares, transfer, rate, now);
+	} else if (transfer->waits) {
+		const vb_time again = stall_again(resending, &transfer->stall, 0, now);
+		transfer->stall.again = load->is_down || again >= stall_end(resending, &transfer->stall) ? -1 : again;
+	}
+}
+
+static int take_next(struct shares *shares, vb_time now)
+{
+	struct max_min *solver = max_min_open(shares->loads->next->limits, shares->loads->next->limit_count);
+	if (!solver)
+		return -ENOMEM;
+	max_min_close(shares->solver);
+	shares->solver = solver;
+	shares->loads = shares->loads->next;
+	for (uint32_t i = 0; i < shares->count; i++) {
+		follow(shares, &shares->transfers[i], now);
+		mark_changed(shares, &shares->transfers[i]);
+	}
+	return 0;
+}
+
+int shares_change(struct shares *shares, vb_time now)
+{
+	int error = 0;
+	while (!error && shares->loads->next && shares->loads->until <= now)
+		error = take_next(shares, now);
+	for (uint32_t i = 0; i < shares->count; i++) {
+		struct transfer *transfer = &shares->transfers[i];
+		if (!transfer->waits || transfer->stall.again != now)
+			continue;
+		transfer->waits = false;
+		transfer->at = now;
+		mark_changed(shares, transfer);
+	}
+	return error;
+}
+
+bool shares_wait(const struct shares *shares)
+{
+	return shares->count > 0;
 }

@@ -278,7 +278,7 @@ static int account_rank(const struct step_plan *plan, const struct graph_job *jo
 			of[i] = meetings->all < end[i] ? meetings->all : end[i];
 	}
 	const struct step_rank accounted = { program, of, end, left };
-	int error = account_add(plan, &accounted, times);
+	int error = account_add(plan, &accounted, 1, times);
 	free(of);
 	return error;
 }

@@ -1,6 +1,6 @@
 /* A step without packets: programs run as always. By formula each collective and message takes its time without
  * contention; by flows those that are under way together share the network. Ranks of a stage do the same at the same
- * time, so one stands for all: it computes as long as the slowest of them. */
+ * time, so one stands for all of a lane (lanes.h): it computes as long as the slowest of them. */
 #ifndef STEPS_TIMING_H
 #define STEPS_TIMING_H
 
@@ -18,6 +18,7 @@ struct step_way {
 	struct step_link link; /* the slowest: between hosts, where ranks are on several */
 	struct step_link near; /* of a ring's steps that stay in their host */
 	double near_part;      /* of a ring's steps, 0 to 1 */
+	double near_rings;     /* that share a port; 0: likewise 1 */
 	bool leaves_hosts;
 };
 
@@ -25,17 +26,18 @@ struct step_network {
 	struct step_way ways[STEP_DIMENSIONS]; /* of collectives */
 	struct step_way *boundaries;    /* by stage: its messages to the next, the last's to the first; pp of them */
 	const struct step_loads *loads; /* NULL: by formula */
-	uint32_t first_class;           /* of loads: the plan's */
+	const struct step_lanes *lanes; /* likewise; of the plan */
 };
 
-/* Steps that run at once: by flows they share the network, which has one `loads` for all. -ENOMEM. */
+/* Steps that run at once: by flows they share the network, which has one `loads` for all. -ENOMEM; -EHOSTUNREACH: a
+ * link stays down for longer than messages are sent again. */
 struct timing_step {
 	const struct step_plan *plan;
 	const struct step_network *network;
 	struct step_times times; /* after the run */
 };
 int timing_run_all(struct timing_step *steps, uint32_t count);
-/* One alone. -ENOMEM. */
+/* One alone. Likewise. */
 int timing_run(const struct step_plan *plan, const struct step_network *network, struct step_times *times);
 
 #endif

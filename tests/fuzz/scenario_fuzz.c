@@ -14,7 +14,7 @@ static void require(bool holds)
 }
 
 /* KEY=VALUE. */
-static int set(struct document *document, const uint8_t *bytes, size_t length)
+static int set(struct document *document, const uint8_t *bytes, size_t length, struct document_error *error)
 {
 	char text[200];
 	int rc = 0;
@@ -24,7 +24,7 @@ static int set(struct document *document, const uint8_t *bytes, size_t length)
 	char *equals = strchr(text, '=');
 	if (equals) {
 		*equals = 0;
-		rc = document_set(document, text, equals + 1);
+		rc = document_set(document, text, equals + 1, error);
 	}
 	return rc;
 }
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 
 	int rc = document_read(&document, (const char *)bytes, file, &error);
 	if (!rc && zero)
-		rc = set(&document, zero + 1, length - file - 1);
+		rc = set(&document, zero + 1, length - file - 1, &error);
 	if (!rc)
 		rc = scenario_fill(scenario, &document, "somewhere", &error);
 	require(rc == 0 || (rc == -EINVAL && *error.text && memchr(error.text, 0, sizeof(error.text))));

@@ -61,6 +61,35 @@ class Modes(SimCase):
         self.assertAlmostEqual(by["flows"]["time_ps"] / by["formula"]["time_ps"], 1, delta=1e-4)
         self.assertIn("by flows: links are shared max-min fairly", self.sim(example, "--set", "run.mode=flows").stdout)
 
+    def test_flows__of_replicas_do_not_hold_each_other_up(self):
+        """Pipelines over hashed ways: as one timeline for all replicas these steps were 8 to 13% too long."""
+        few_ways = self.scenario("""
+name: pipelines over hashed ways
+network: {topology: leaf-spine, endpoints: 32, leaves: 8, spines: 4, host-rate: 100G, fabric-rate: 100G, switch: {profile: ideal}}
+hosts: {gpu: H100, gpus: 1, placement: spread}
+transport: {cc: none, mtu: 4096, ack-every: 16}
+workload:
+  - {kind: step, layers: 8, hidden: 1024, heads: 16, ffn: 1024, vocabulary: 1000, sequence: 4096, batch: 64, pp: 8, dp: 4}
+""")
+        for seed in (1, 2, 4):
+            by = {mode: self.step(few_ways, mode, f"run.seed={seed}")["time_ps"] for mode in ("packets", "flows")}
+            self.assertAlmostEqual(by["flows"] / by["packets"], 1, delta=0.04)
+
+    def test_rings__share_the_ports_of_slow_gpus_as_packets_do(self):
+        """A host's eight NICs have more than a GPU's port. If all rings were at the port at once these were 8 and 26% too long."""
+        gradients = self.scenario("""
+name: gradients on A100 hosts
+network: {topology: rail, machines: 4, nics-a-machine: 8, leaves: 1, host-rate: 400G, host-delay: 500ns, switch: {profile: ideal}}
+hosts: {gpu: A100}
+transport: {cc: none, mtu: 4096, ack-every: 16}
+workload:
+  - {kind: step, layers: 2, heads: 8, vocabulary: 1000, sequence: 256, batch: 32, micro-batch: 1, zero: 0}
+""")
+        for hidden in (256, 512):
+            shape = (f"workload.hidden={hidden}", f"workload.ffn={4 * hidden}")
+            by = {mode: self.step(gradients, mode, *shape)["exposed_ps"]["dp"] for mode in ("packets", "flows")}
+            self.assertAlmostEqual(by["flows"] / by["packets"], 1, delta=0.03)
+
     def test_check__tells_the_error_beside_packets(self):
         narrow = self.scenario(NARROW)
         told = self.json(narrow, "--set", "run.mode=flows", is_checked=True)["steps"][0]
@@ -79,6 +108,43 @@ class Modes(SimCase):
             self.assertRegex(self.sim(faulty, "--set", f"run.mode={mode}", status=2).stderr,
                              r"s.yaml:3:\d+: network.faults: .*run.mode: packets")
         self.assertEqual(self.json(faulty)["end"], "done")
+
+    def test_step__goes_on_after_a_link_was_down(self):
+        """A host that is cut off for a while, and an uplink that stays down: its flows meet others on the other ways."""
+        network = NARROW[:NARROW.index("hosts:")].splitlines()[-1]
+        cut_off = "network: {topology: switch, endpoints: 16, host-rate: 100G, switch: {profile: ideal}, faults: [{link: endpoint 3, %s}]}"
+        uplink = network.replace("spines: 1", "spines: 4").replace("fabric-rate: 200G", "fabric-rate: 100G").replace(
+            "ideal}}", "ideal}, faults: [{link: switch 0 port 4, %s, detection: 100us}]}")
+        # At once, after the timeout, and by the other ways.
+        for faulty, outage, longer in ((cut_off, "down: 20ms, up: 21ms", 1e9), (cut_off, "down: 10ms, up: 50ms", 4e10), (uplink, "down: 10ms", 1e10)):
+            with self.subTest(outage):
+                spread = NARROW.replace("gpus: 1}", "gpus: 1, placement: spread}").replace("ack-every: 16", "ack-every: 16, timeout: 20ms").replace("seed: 1", "seed: 3")
+                scenario = self.scenario(spread.replace(network, faulty % outage))
+                by = {mode: self.step(scenario, mode)["time_ps"] for mode in ("packets", "flows")}
+                steady = self.step(scenario, "flows", "network.faults.0.up=0", "network.faults.0.down=100s")["time_ps"]
+                self.assertAlmostEqual(by["flows"] / by["packets"], 1, delta=0.03)
+                self.assertGreater(by["flows"] - steady, 0.9 * longer)
+
+    def test_step__that_a_link_ends_is_refused_by_flows(self):
+        scenario = self.scenario(NARROW.replace("ideal}}", "ideal}, faults: [{link: endpoint 3, down: 5ms}]}"))
+        self.assertIn("network.faults: the step has no end: a link is down for longer than messages are sent again",
+                      self.sim(scenario, "--set", "run.mode=flows", status=2).stderr)
+        self.assertIn("network.faults.0.flap: in a step by flows a link goes down once",
+                      self.sim(scenario, "--set", "run.mode=flows", "--set", "network.faults.0.up=6ms", "--set", "network.faults.0.flap=9ms", status=2).stderr)
+        self.assertIn("network.faults: a formula knows no link", self.sim(scenario, "--set", "run.mode=formula", status=2).stderr)
+
+    def test_link__may_be_slow_by_packets_and_by_flows(self):
+        """A quarter of its rate: the incast's sender there is the last, and its 20 MB take as long as 80."""
+        steady = TINY.replace("20kB", "20MB").replace("buffer: 0", "buffer: 0, flow-control: pfc").replace("flow-control: drops, ", "")
+        slow = steady.replace("workload:", "  faults: [{link: endpoint 1, rate: 20G}]\nworkload:")
+        by = {mode: [self.json(self.scenario(text), "--set", f"run.mode={mode}")["jct_ps"] for text in (steady, slow)]
+              for mode in ("packets", "flows")}
+        for one, other in zip(*by.values()):
+            self.assertAlmostEqual(one / other, 1, delta=0.01)
+        self.assertAlmostEqual(by["flows"][1] / by["flows"][0], 100 / 20 / 3, delta=0.01)
+        self.assertIn("network.faults.0.rate is not below the link's own: write a lower one",
+                      self.sim(self.scenario(slow.replace("20G", "100G")), status=2).stderr)
+        self.assertNotIn("has no effect", self.sim(self.scenario(slow)).stderr)
 
     def test_check__takes_a_part_of_the_bytes(self):
         narrow = self.scenario(NARROW)

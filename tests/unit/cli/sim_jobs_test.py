@@ -161,10 +161,66 @@ class Jobs(SimCase):
         self.assertGreater(cut, one / 4)
         self.assertEqual(run("split-data=yes")[0], one)
 
+    def test_collective__has_pxn_as_nccl_is_told(self):
+        """Rails that nothing joins: only what keeps to them arrives. Where spines join them each job leaves as it says."""
+        text = ("network: {topology: rail, machines: 4, nics-a-machine: 4, leaves: 1, spines: 2, host-rate: 400G}\n"
+                "hosts: {gpu: H100, gpus: 4}\nworkload:\n  - {kind: alltoall, bytes: 1MiB}\n  - {kind: alltoall, bytes: 1MiB}\n")
+        joined = self.scenario(text)
+        hashes = {}
+        for keeps in ("yes", "no"):
+            for own in ("as-hosts", "yes", "no"):
+                words = ["--no-alone", "--set", f"hosts.keeps-rails={keeps}"]
+                for job in (0, 1):
+                    words += ["--set", f"workload.{job}.nccl.pxn={own}"]
+                hashes[keeps, own] = self.json(joined, *words)["result_hash"]
+        self.assertEqual(len(set(hashes.values())), 2)
+        self.assertEqual({hashes["yes", "as-hosts"]}, {hashes["yes", "yes"], hashes["no", "yes"]})
+        self.assertEqual({hashes["no", "as-hosts"]}, {hashes["no", "no"], hashes["yes", "no"]})
+        one_each = ("--no-alone", "--set", "workload.0.nccl.pxn=yes", "--set", "workload.1.nccl.pxn=no")
+        mixed = [self.json(joined, *one_each, "--threads", threads)["result_hash"] for threads in (1, 2)]
+        self.assertEqual(mixed[0], mixed[1])
+        self.assertNotIn(mixed[0], hashes.values())
+        self.assertEqual(self.json(joined, *one_each, "--set", "hosts.keeps-rails=no")["result_hash"], mixed[0])
+        apart = self.scenario(text.replace(", spines: 2", ""))
+        self.assertEqual(self.json(apart, "--no-alone", "--set", "hosts.keeps-rails=no", "--set", "workload.0.nccl.pxn=yes",
+                                   "--set", "workload.1.nccl.pxn=yes")["end"], "done")
+        self.assertIn("job 1: no path leads between endpoints", self.sim(apart, "--no-alone", "--set", "workload.1.nccl.pxn=no",
+                                                                         status=2).stderr)
+
     def test_collective__uses_no_more_channels_than_nccl_is_told(self):
         for algorithm, says in (("ring", "; 65024 messages, 68.18 GB"), ("nccl", "NCCL takes NVLS tree Simple, 2 channels")):
             self.assertIn(says, self.sim("--dry-run", "--set", f"workload.algorithm={algorithm}", "--set", "workload.nccl.channels=2",
                                          self.root / "examples/dgx-16.yaml").stdout)
+
+    def test_collective__has_the_buffers_that_nccl_is_told(self):
+        """A buffer goes by a connection in each round trip, so a long way takes a quarter of the time with four times the buffer."""
+        scenario = self.scenario("network: {topology: switch, endpoints: 2, host-rate: 400G, host-delay: 100us, switch: {profile: ideal}}\n"
+                                 "transport: {cc: none, ack-every: 16}\nworkload: [{kind: broadcast, bytes: 64MiB}]\n")
+        for buffer in (1, 4):
+            told = self.json(scenario, "--set", f"workload.nccl.buffsize={buffer}MiB", "--csv", "m.csv")
+            self.assertAlmostEqual(told["jct_ps"] / (64 / buffer * 400e6 + buffer * 2**20 * 8 / 400e9 * 1e12), 1, delta=0.08)
+            self.assertEqual(told["operations"], 2 * 64 * 8 // buffer - 8)     # pieces, and what opens all slots but the first eight
+            with open(self.place / "m.csv") as file:
+                self.assertEqual(len(list(csv.DictReader(file))), told["operations"])
+
+    def test_table__has_the_settings_of_nccl_that_its_scenario_has(self):
+        """As the workload of the same size has them; of several workloads they are the same, or the table is refused."""
+        text = ("network: {topology: leaf-spine, endpoints: 8, leaves: 2, spines: 4, host-rate: 100G, fabric-rate: 25G, "
+                "switch: {profile: ideal}}\ntransport: {cc: none, ack-every: 16}\nworkload:\n  - {kind: allreduce, bytes: 4MiB%s}\n")
+        times = set()
+        for nccl in ("", ", nccl: {qps: 4}", ", nccl: {qps: 4, split-data: yes}"):
+            scenario = self.scenario(text % nccl)
+            row = self.json("--collective", "allreduce", "--sizes", "4M", scenario)[0]
+            self.assertEqual(row["time_ps"], self.json(scenario)["jct_ps"])
+            times.add(row["time_ps"])
+        self.assertEqual(len(times), 3)
+        table = ["--collective", "allreduce", "--sizes", "64M", self.root / "examples/dgx-16.yaml"]
+        few, all_of_them = self.json(*table, "--set", "workload.nccl.channels=2")[0], self.json(*table)[0]
+        self.assertGreater(few["time_ps"], 2 * all_of_them["time_ps"])
+        self.assertGreater(few["law_ps"], 2 * all_of_them["law_ps"])
+        several = self.scenario(text % ", nccl: {qps: 4}" + "  - {kind: alltoall, bytes: 1MB}\n")
+        done = self.sim("--collective", "allreduce", several, status=2)
+        self.assertIn("--collective has the nccl keys of the scenario, and workload.1 has others than workload.0", done.stderr)
 
     def test_collective__of_more_parts_than_connections_have_numbers_is_refused(self):
         many = self.scenario("network: {topology: leaf-spine, endpoints: 2048, leaves: 16, spines: 2, host-rate: 100G, nic: {ports: 2}}\n"

@@ -24,6 +24,7 @@ SMALLER = {
     "allreduce-1024": ["workload.bytes=1MiB", "network.radix=8"],
     "all-to-all-256": ["workload.bytes=1MiB"],
     "dgx-16": ["workload.bytes=8MiB"],
+    "checkpoint": ["workload.bytes=80MB"],
     "two-jobs": ["workload.0.bytes=1MiB", "workload.1.bytes=1MiB"],
     "gpt13b-128": ["workload.layers=1", "workload.hidden=1280", "workload.ffn=5120", "workload.vocabulary=1000"],
     "rail": ["workload.0.bytes=100kB", "workload.1.bytes=100kB"],
@@ -769,6 +770,10 @@ workload: [{kind: allreduce, bytes: 16MiB, group: dp}]
         self.assertTrue(400 < beside["busbw_gb_s"] < 450, beside["busbw_gb_s"])
         self.assertEqual(beside["result_hash"],
                          self.json(scenario, "--set", "hosts.placement=0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14")["result_hash"])
+        self.assertEqual(beside["result_hash"],
+                         self.json(scenario, "--set", "hosts.placement=[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14]")["result_hash"])
+        self.assertIn(beside["result_hash"], self.sim("--json", "--compare", scenario, "hosts.placement=packed,[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14]").stdout)
+        self.assertIn("hosts.placement: this is not YAML", self.sim(scenario, "--set", "hosts.placement=[0, 4", status=2).stderr)
         for threads in 2, 4:
             self.assertEqual(self.json(scenario, "--threads", threads)["result_hash"], apart["result_hash"])
 

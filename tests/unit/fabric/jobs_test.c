@@ -444,7 +444,7 @@ static void begin_alike(struct job *job, uint32_t rank, struct job_sink *sink)
 static void messages_with_one_tag__are_told_by_destination(void **state)
 {
 	static const struct job_kind kind = { .begin = begin_alike };
-	struct job job = { &kind, RANKS - 1, RANKS };
+	struct job job = { &kind, RANKS - 1, RANKS, RAILS_AS_HOSTS };
 	struct job *const jobs[] = { &job };
 	make_leaves();
 	struct fabric_config config = config_of(FABRIC_ENGINE, jobs, 1);

@@ -302,7 +302,7 @@ static bool stop_at_once(void *user, const struct fabric_progress *progress)
 static void progress__may_stop_it_before_much_time_has_passed(void **state)
 {
 	static const struct job_kind kind = { .begin = begin_chain, .computed = go_on_with_chain };
-	struct job job = { &kind, UINT64_MAX, 256 }, *const jobs[] = { &job };
+	struct job job = { &kind, UINT64_MAX, 256, RAILS_AS_HOSTS }, *const jobs[] = { &job };
 	make_tree_320(&network, &ideal);
 	struct fabric_config config = config_hpcc(&network, &flows);
 	config.jobs = jobs;

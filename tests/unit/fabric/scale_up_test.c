@@ -362,10 +362,21 @@ static int by_start(const void *a, const void *b)
 	return one->src < other->src ? -1 : one->src > other->src;
 }
 
+static void expect_as_simple(struct given *messages, uint32_t count, struct hosts hosts)
+{
+	static struct simple simple;
+	qsort(messages, count, sizeof(*messages), by_start);
+	run_plan(messages, count, hosts, 1);
+	simple = (struct simple){ .messages = messages, .count = count, .ports = 2 * hosts.gpus };
+	simple.rate_of_port = hosts.scale_up / 8;
+	simple_run(&simple);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(plan.arrived[i], simple.over[i]);
+}
+
 /* Messages of a host of eight GPUs: some begin together, some are of equal size, and some pairs have several. */
 static void random_transfers__end_as_in_a_simple_simulation(void **state)
 {
-	static struct simple simple;
 	static struct given messages[CROWD];
 	const struct hosts eight = { .gpus = 8, .nics = 8, .scale_up = 100 * GB_S + 8 * 17 };
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -379,13 +390,28 @@ static void random_transfers__end_as_in_a_simple_simulation(void **state)
 					 vb_random_below(&random, seed & 1 ? 1000 : 1),
 				.start = vb_random_below(&random, 32) * 200 * VB_NS };
 		}
-		qsort(messages, CROWD, sizeof(*messages), by_start);
-		run_plan(messages, CROWD, eight, 1);
-		simple = (struct simple){ .messages = messages, .count = CROWD, .ports = 16 };
-		simple.rate_of_port = eight.scale_up / 8;
-		simple_run(&simple);
-		for (uint32_t i = 0; i < CROWD; i++)
-			assert_int_equal(plan.arrived[i], simple.over[i]);
+		expect_as_simple(messages, CROWD, eight);
+	}
+}
+
+/* Each pair has a size and a begin of its own, so that ports have few transfers, then all, then few. Many ports tie,
+ * and a port's rate does not divide by its transfers. */
+static void staggered_all_to_all__ends_as_in_a_simple_simulation(void **state)
+{
+	enum { RANKS = 14, PAIRS = RANKS * (RANKS - 1) };
+	static struct given messages[PAIRS];
+	const struct hosts host = { .gpus = RANKS, .nics = RANKS, .scale_up = 100 * GB_S + 8 * 13 };
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct vb_random random;
+		vb_random_seed(&random, seed);
+		for (uint32_t i = 0; i < PAIRS; i++) {
+			const uint32_t src = i / (RANKS - 1), step = i % (RANKS - 1);
+			messages[i] = (struct given){ .src = src,
+				.dst = (src + 1 + step) % RANKS,
+				.bytes = 100000 + vb_random_below(&random, 2000000),
+				.start = vb_random_below(&random, 20 * VB_US) };
+		}
+		expect_as_simple(messages, PAIRS, host);
 	}
 }
 
@@ -470,6 +496,7 @@ int main(void)
 		cmocka_unit_test_teardown(copies__use_the_receivers_ports_alone, teardown),
 		cmocka_unit_test_teardown(pieces__are_in_order_on_their_connection, teardown),
 		cmocka_unit_test_teardown(random_transfers__end_as_in_a_simple_simulation, teardown),
+		cmocka_unit_test_teardown(staggered_all_to_all__ends_as_in_a_simple_simulation, teardown),
 		cmocka_unit_test_teardown(messages_between_hosts__go_by_their_own_nics, teardown),
 		cmocka_unit_test_teardown(nics__are_shared_out, teardown),
 		cmocka_unit_test_teardown(result__is_the_same_with_several_threads, teardown),

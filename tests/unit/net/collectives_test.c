@@ -19,6 +19,7 @@ static struct collective_job job;
 static struct rank_groups groups;
 static uint32_t qps; /* of the next collectives */
 static bool is_cut;
+static uint64_t buffer;
 static const struct hosts hosts_of_gpus = { .gpus = GPUS, .nics = GPUS };
 
 static void note(struct job_sink *sink, const struct message *message)
@@ -54,8 +55,9 @@ static void play(const char *kind, const char *algorithm, uint32_t ranks, uint64
 		.algorithm = algorithm,
 		.ranks = ranks,
 		.bytes = bytes,
-		.qps = qps,
-		.is_cut = is_cut,
+		.nccl.qps = qps,
+		.nccl.is_cut = is_cut,
+		.nccl.buffer = buffer,
 		.start = 5,
 		.gpus = GPUS,
 		.reduces = true };
@@ -179,6 +181,57 @@ static void double_tree__sends_each_half_up_and_down(void **state)
 	}
 }
 
+/* A sender fills no slot that its receiver has not opened: rank 1's messages never end, so it passes on eight pieces
+ * and opens their slots, and rank 0 has sent eight more. Each later end lets one piece go on, and one more be sent. */
+static void slots__are_filled_when_their_receiver_has_opened_them(void **state)
+{
+	const struct collective collective = {
+		.kind = "broadcast", .ranks = 3, .bytes = 40 << 13, .nccl.buffer = 64 << 10
+	};
+	uint32_t pieces[2] = { 0 };
+	open_job(&collective, 0);
+	sent_count = 0;
+	assert_int_equal(job.job.operations, 2 * 40 + 2 * 32);
+	job.job.kind->begin(&job.job, 0, &sink);
+	for (uint32_t i = 0; i < sent_count; i++) {
+		const struct message is = sent[i].is;
+		if (is.dst == 2)
+			continue;
+		job.job.kind->arrived(&job.job, is.dst, is.tag, 100, NULL, &sink);
+		job.job.kind->ended(&job.job, is.src, is.tag, 120, &no_error, NULL, &sink);
+	}
+	for (uint32_t i = 0; i < sent_count; i++)
+		if (sent[i].is.dst > sent[i].is.src) {
+			pieces[sent[i].is.src]++;
+			assert_int_equal(sent[i].is.bytes, 8 << 10);
+			assert_int_equal(sent[i].is.channel, 1);
+		} else {
+			assert_int_equal(sent[i].is.bytes, 64);
+			assert_int_equal(sent[i].is.channel, 2);
+		}
+	assert_int_equal(pieces[1], 8);
+	assert_int_equal(pieces[0], 16);
+}
+
+/* With slots, too, all get all, and no message is left over: play counts them. */
+static void slots__let_every_rank_hear_of_every_rank(void **state)
+{
+	static const char *const algorithms[] = { "double-tree", "nvls" };
+	for (buffer = 64 << 10; buffer <= 128 << 10; buffer *= 2)
+		for (unsigned i = 0; i < 2; i++)
+			for (uint32_t ranks = GPUS; ranks <= MOST_RANKS; ranks += GPUS) {
+				play("allreduce", algorithms[i], ranks, 400 << 10, false);
+				for (uint32_t rank = 0; rank < ranks; rank++)
+					assert_int_equal(knows[rank], (1u << ranks) - 1);
+			}
+	qps = 4;
+	is_cut = true;
+	play("allreduce", "double-tree", 2 * GPUS, 400 << 10, false);
+	qps = 0;
+	is_cut = false;
+	buffer = 0;
+}
+
 static void all_to_all__has_eight_under_way(void **state)
 {
 	const struct collective collective = { .kind = "alltoall", .ranks = 16, .bytes = 1600 };
@@ -290,7 +343,7 @@ static void rings__share_out_what_is_sent(void **state)
 	uint64_t bytes = 0;
 	assert_int_equal(collective_parts(&of, &hosts), GPUS);
 	assert_int_equal(collective_parts(&of, &(struct hosts){ .gpus = GPUS, .nics = 2 * GPUS }), 2 * GPUS);
-	of.channels = 3;
+	of.nccl.channels = 3;
 	assert_int_equal(collective_parts(&of, &(struct hosts){ .gpus = GPUS, .nics = 2 * GPUS }), 3);
 	of.wire = 2000;
 	assert_int_equal(collective_parts(&of, &hosts), 3);
@@ -451,6 +504,8 @@ int main(void)
 		cmocka_unit_test_teardown(channels__are_kept_unless_all_is_sent_at_once, teardown),
 		cmocka_unit_test_teardown(chains__lead_from_and_to_the_root, teardown),
 		cmocka_unit_test_teardown(double_tree__sends_each_half_up_and_down, teardown),
+		cmocka_unit_test_teardown(slots__are_filled_when_their_receiver_has_opened_them, teardown),
+		cmocka_unit_test_teardown(slots__let_every_rank_hear_of_every_rank, teardown),
 		cmocka_unit_test_teardown(all_to_all__has_eight_under_way, teardown),
 		cmocka_unit_test_teardown(shares__differ_by_one_byte_and_are_never_empty, teardown),
 		cmocka_unit_test(rings__share_out_what_is_sent),

@@ -41,11 +41,32 @@ static void document__settings_replace_what_is_there(void **state)
 	struct document document = { 0 };
 	struct document_error error;
 	assert_int_equal(document_read(&document, "a: 1\nb: 2\n", 10, &error), 0);
-	assert_int_equal(document_set(&document, "b", "3"), 0);
-	assert_int_equal(document_set(&document, "c", "4"), 0);
+	assert_int_equal(document_set(&document, "b", "3", &error), 0);
+	assert_int_equal(document_set(&document, "c", "4", &error), 0);
 	assert_int_equal(document.count, 3);
 	assert_string_equal(value_of(&document, "b"), "3");
 	assert_int_equal(document.entries[1].value_at.line, 0);
+	document_free(&document);
+}
+
+static void document__a_setting_may_be_a_list(void **state)
+{
+	static const char *const wrong[] = { "[1", "[1]\nb: 2", "[1] 2", "[{a: 1}]", "[*x]", "[[1]]", "[1, {b: 2}]" };
+	struct document document = { 0 };
+	struct document_error error = { 0 };
+	assert_int_equal(document_read(&document, "a: 1\nb: 2\n", 10, &error), 0);
+	assert_int_equal(document_set(&document, "b", "[8-15, 0, 2]", &error), 0);
+	assert_string_equal(value_of(&document, "b"), "8-15,0,2");
+	assert_int_equal(document_set(&document, "b", "[]", &error), 0);
+	assert_string_equal(value_of(&document, "b"), "");
+	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+		error = (struct document_error){ .at.line = 1 };
+		assert_int_equal(document_set(&document, "a", wrong[i], &error), -EINVAL);
+		assert_int_equal(error.at.line, 0);
+		if (strncmp(error.text, "a: ", 3) != 0)
+			fail_msg("%s: %s", wrong[i], error.text);
+		assert_string_equal(value_of(&document, "a"), "1");
+	}
 	document_free(&document);
 }
 
@@ -102,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(document__maps_and_lists_become_paths),
 		cmocka_unit_test(document__settings_replace_what_is_there),
+		cmocka_unit_test(document__a_setting_may_be_a_list),
 		cmocka_unit_test(document__what_is_wrong_has_a_place),
 		cmocka_unit_test(document__size_and_number_are_bounded),
 	};

@@ -12,7 +12,7 @@ static int fill(const char *text, const char *key, const char *value)
 	error = (struct document_error){ 0 };
 	int rc = document_read(&document, text, strlen(text), &error);
 	if (!rc && key)
-		rc = scenario_set(&document, key, value);
+		rc = scenario_set(&document, key, value, &error);
 	if (!rc)
 		rc = scenario_fill(scenario, &document, "some/where", &error);
 	document_free(&document);
@@ -210,7 +210,7 @@ static void list__that_a_command_line_makes_longer_wants_a_number(void **state)
 		assert_int_equal(document_read(&document, text, strlen(text), &error), 0);
 		for (size_t key = 0; key < 2; key++)
 			assert_int_equal(scenario_set(&document, orders[i % 2][key],
-						 strchr(orders[i % 2][key], '1') ? "incast" : "5kB"),
+						 strchr(orders[i % 2][key], '1') ? "incast" : "5kB", &error),
 				0);
 		assert_int_equal(scenario_fill(scenario, &document, "", &error), -EINVAL);
 		assert_string_equal(error.text,

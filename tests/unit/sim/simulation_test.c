@@ -113,8 +113,9 @@ static void flows__refuse_what_packets_alone_can_have(void **state)
 	static const struct {
 		const char *scenario, *because;
 	} all[] = {
-		{ FAULT("loss: 1%"),
-			"network.faults: no link has faults in run.mode flows; leave them out, or run.mode: packets" },
+		{ FAULT("loss: 1%"), "network.faults: run.mode flows sees when a link is down, and no faults of "
+				     "packets; leave those "
+				     "out, or run.mode: packets" },
 		{ STAR INCAST "transport: {endpoint: tcp}\n",
 			"transport.endpoint: TCP is not modelled in run.mode flows; engine or ideal, or run.mode: "
 			"packets" },

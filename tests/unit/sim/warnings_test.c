@@ -280,6 +280,40 @@ static void warnings__are_not_of_what_holds(void **state)
 	}
 }
 
+/* Of collectives, each with the settings and what is said of them; "": nothing. */
+static void nccl_keys_without_effect__are_named(void **state)
+{
+	static const struct {
+		const char *hosts, *nccl, *says, *algorithm; /* algorithm NULL: ring */
+	} cases[] = {
+		{ "", "split-data: yes",
+			"workload.*.nccl.split-data: nccl.qps is 1, and a message goes whole: no effect" },
+		{ "", "split-data: yes, qps: 2", "" },
+		{ "", "qps: 2", "" },
+		{ "hosts: {gpus: 16, nics: 16, scale-up: 3600G}", "qps: 2",
+			"workload.*.nccl.qps: all ranks share a host, in which there are no QPs: no effect" },
+		{ "hosts: {gpus: 8, nics: 8, scale-up: 3600G}", "qps: 2", "" },
+		{ "", "channels: 2", "workload.*.nccl.channels: without it no more NICs are used at once: no effect" },
+		{ "hosts: {gpus: 8, nics: 8, scale-up: 3600G}", "channels: 8",
+			"workload.*.nccl.channels: without it no more NICs are used at once: no effect" },
+		{ "hosts: {gpus: 8, nics: 8, scale-up: 3600G}", "channels: 7", "" },
+		{ "", "buffsize: 1MiB", "workload.*.nccl.buffsize: only chain, double-tree and nvls send pieces" },
+		{ "", "buffsize: 1MiB", "", "double-tree" },
+	};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[600];
+		snprintf(text, sizeof(text),
+			"network: {topology: switch, endpoints: 16, host-rate: 100G, switch: {profile: ideal}}\n"
+			"%s\ntransport: {cc: none}\n"
+			"workload: [{kind: allreduce, bytes: 1MB, algorithm: %s, nccl: {%s}}]\n",
+			cases[i].hosts, cases[i].algorithm ? cases[i].algorithm : "ring", cases[i].nccl);
+		const struct warnings *is = warnings_of_lines(text);
+		assert_int_equal(is->count, *cases[i].says != 0);
+		if (is->count && !strstr(is->texts[0], cases[i].says))
+			fail_msg("%s", is->texts[0]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +322,7 @@ int main(void)
 		cmocka_unit_test(keys__of_another_workload_or_topology_change_nothing),
 		cmocka_unit_test(keys__are_not_warned_of_where_a_variant_wants_them),
 		cmocka_unit_test(keys__are_of_what_there_is),
+		cmocka_unit_test(nccl_keys_without_effect__are_named),
 		cmocka_unit_test(fault__that_changes_nothing_is_warned_of),
 		cmocka_unit_test(telemetry__is_not_there_without_switches),
 	};

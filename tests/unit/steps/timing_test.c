@@ -240,7 +240,7 @@ static void rings__have_steps_of_two_kinds(void **state)
 	struct step_network network = network_of(fast, fast, 0);
 	struct step_plan plan = plan_of("llama3-8b", 1, 1, 64, 64);
 	const vb_time without = run(&plan, &network).step;
-	network.ways[STEP_DP] = (struct step_way){ { 1e6, 50e9 }, { 1e5, fast }, 7.0 / 8, true };
+	network.ways[STEP_DP] = (struct step_way){ { 1e6, 50e9 }, { 1e5, fast }, 7.0 / 8, 1, true };
 	const double gradients = 4 * plan_stage_parameters(&plan, 0).shared, steps = 63;
 	/* Of 63 steps 55 stay in hosts. The slowest link sends all of a rank's bytes, and that takes longer than the
 	 * way. */
@@ -265,7 +265,7 @@ static void steps__share_one_network(void **state)
 	struct step_network network = network_of(fast, 50e9, 0), second;
 	network.loads = &loads;
 	second = network;
-	second.first_class = STEP_CLASSES;
+	second.lanes = &(struct step_lanes){ .count = 1, .first_class = STEP_CLASSES };
 	struct timing_step steps[] = { { .plan = &plan, .network = &network }, { .plan = &plan, .network = &second } };
 	const struct step_times alone = run(&plan, &network);
 	assert_int_equal(timing_run_all(steps, 2), 0);
@@ -283,6 +283,47 @@ static void steps__share_one_network(void **state)
 	assert_int_equal(steps[1].times.step, slow_alone.step);
 }
 
+/* Limits 1 and 2 are slow; limit 0 takes no time. */
+struct lane_rates {
+	uint32_t forward, backward; /* limits of the messages between the two stages */
+};
+
+static vb_time run_lanes(const struct step_plan *plan, const struct lane_rates *rates, uint32_t count)
+{
+	struct max_min_hop hops[] = { { 0, MAX_MIN_WHOLE }, { 1, MAX_MIN_WHOLE }, { 2, MAX_MIN_WHOLE } };
+	struct step_load classes[2 * 2 * STEP_CLASSES] = { 0 };
+	uint64_t limits[] = { 50000000000000, 500000000, 500000000 };
+	struct step_loads loads = {
+		.classes = classes, .class_count = COUNT_OF(classes), .limits = limits, .limit_count = 3
+	};
+	struct step_lanes lanes = { .count = count, .unit = 1, .units = count, .sizes = { 1, 1 } };
+	for (uint32_t i = 0; i < count; i++) { /* of two stages each is the next of the other */
+		classes[i * STEP_CLASSES + STEP_PP] =
+			(struct step_load){ .hops = &hops[rates[i].forward], .hop_count = 1 };
+		classes[(count + i) * STEP_CLASSES + STEP_PP] =
+			(struct step_load){ .hops = &hops[rates[i].backward], .hop_count = 1 };
+	}
+	assert_int_equal(step_loads_finish(&loads), 0);
+	struct step_network network = network_of(fast, 50e9, 0);
+	network.loads = &loads;
+	network.lanes = &lanes;
+	return run(plan, &network).step;
+}
+
+/* A lane whose forward messages are slow, and one whose backward messages are: their step takes as long as the longer
+ * of both, and not as long as one that has both. Gradients begin when both are there. */
+static void lanes__are_not_held_up_by_each_other(void **state)
+{
+	struct step_plan plan = even_plan(2, 16);
+	plan.dp = 2;
+	const struct lane_rates mixed[] = { { 1, 0 }, { 0, 2 } }, forward = { 1, 0 }, backward = { 0, 2 },
+				both = { 1, 2 }, none = { 0, 0 };
+	const vb_time one = run_lanes(&plan, &forward, 1), other = run_lanes(&plan, &backward, 1);
+	assert_true(run_lanes(&plan, &none, 1) < (one < other ? one : other));
+	assert_true(run_lanes(&plan, &both, 1) > (one > other ? one : other) * 201 / 200);
+	assert_int_equal(run_lanes(&plan, mixed, 2), one > other ? one : other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +339,7 @@ int main(void)
 		cmocka_unit_test(boundaries__have_their_own_ways),
 		cmocka_unit_test(rings__have_steps_of_two_kinds),
 		cmocka_unit_test(steps__share_one_network),
+		cmocka_unit_test(lanes__are_not_held_up_by_each_other),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
