@@ -20,7 +20,7 @@ enum vb_cc_event {
 	VB_CC_LOST,  /* packets were lost: once a round of recovery, or each time, VB_CC_BY_EACH_LOSS */
 };
 
-/* What happened; 0 where it is not known. */
+/* An event; fields are 0 where they are not known. */
 struct vb_cc_signal {
 	enum vb_cc_event event;
 	bool is_marked; /* ACKED: the acknowledgement says that an acknowledged packet carried Congestion Experienced */

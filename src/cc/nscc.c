@@ -85,7 +85,7 @@ static uint64_t in_time(const struct vb_cc *cc, vb_time time)
 	return (uint64_t)((unsigned __int128)line_rate(cc) * (uint64_t)time / VB_S);
 }
 
-/* What the network's steps are scaled by: its whole path, not what this flow measures. */
+/* By this the network's steps are scaled: its whole path, not the one that this flow measures. */
 static uint64_t path_bytes(const struct vb_cc *cc)
 {
 	return in_time(cc, (vb_time)vb_cc_parameter(cc, RTT));

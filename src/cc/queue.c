@@ -337,7 +337,7 @@ static void cut_for_queue(struct vb_cc *cc, struct state *state, vb_time now)
 		give_way(state, 0, now);
 }
 
-/* Who fills the queue has given way, or several of us see whether somebody else fills it: then all of us do. */
+/* Whoever fills the queue has given way, or several of us see whether somebody else fills it: then all of us do. */
 static void heed_others(struct state *state, vb_time now)
 {
 	state->most = larger(state->most, waited(state));
@@ -525,13 +525,13 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 /* clang-format off */
 static const struct vb_cc_parameter parameters[] = {
 	[LONGEST] = { "longest", VB_QUANTITY_TIME, 5 * VB_MS, VB_US, VB_S,
-		"how much longer than the shortest a round trip may be; 5ms: as CoDel's target (RFC 8289), and more than "
-		"processes that wake up vary" },
+		"how much longer than the shortest a round trip may be; 5ms: as CoDel's target (RFC 8289), and "
+		"more than processes that wake up vary" },
 	[SHARE] = { "share", VB_QUANTITY_GAIN, VB_GAIN_ONE / 4, VB_GAIN_ONE / 1024, VB_GAIN_ONE,
 		"or this share of the shortest, if that is longer; 1/4: assumed" },
 	[AGAIN] = { "again", VB_QUANTITY_TIME, 5 * VB_S, 10 * VB_MS, 3600 * VB_S,
-		"after so long without one about as short it gives way to measure that anew; 5s: as BBR's second version, "
-		"and not more often than each 100 round trips" },
+		"after so long without one about as short it gives way to measure that anew; 5s: as BBR's second "
+		"version, and not more often than each 100 round trips" },
 	[EVENLY] = { "evenly", VB_QUANTITY_TIME, VB_MS, VB_NS, 3600 * VB_S,
 		"packets leave evenly where the shortest round trip is as long; 1ms: assumed" },
 };

@@ -11,7 +11,8 @@
 uint32_t collective_qps(const struct collective *of, uint32_t place, uint32_t to);
 /* Into so many messages requests are cut between these places. */
 uint32_t collective_cuts(const struct collective *of, uint32_t place, uint32_t to);
-/* What is cut off for this QP: parts rounded up to 128 bytes. One without bytes has one, since it is sent, too. */
+/* The part that is cut off for this QP: parts rounded up to 128 bytes. One without bytes has one, since it is sent,
+ * too. */
 uint64_t collective_cut(uint64_t bytes, uint32_t cuts, uint32_t qp);
 /* All messages of all places. */
 uint64_t collective_cut_messages(const struct collective *of, const struct collective_algorithm *algorithm);

@@ -53,7 +53,7 @@ struct collective {
 	uint64_t bytes;               /* S */
 	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
 	struct nccl_settings nccl;
-	enum hosts_rails rails;       /* of its messages between hosts */
+	enum hosts_rails rails; /* of its messages between hosts */
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */

@@ -420,7 +420,7 @@ static int check_firings(struct reading *reading, const struct id *trigger, uint
 	return 0;
 }
 
-/* What happened reaches a flow's source by the message, or by its acknowledgement. */
+/* An event reaches a flow's source by the message, or by its acknowledgement. */
 static int wait_for(struct reading *reading, const struct end *waiting, const struct end *firing)
 {
 	const struct flow *flow = &reading->list->flows[waiting->flow], *before = &reading->list->flows[firing->flow];

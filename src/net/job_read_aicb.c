@@ -342,7 +342,7 @@ static int read_line(struct reading *reading, struct span rest)
 {
 	struct span words[COLUMNS];
 	struct aicb_line line = { .number = reading->text->line };
-	vb_time update;
+	vb_time update = 0;
 	uint64_t depends;
 	int error = take_columns(reading, rest, words);
 	if (error)

@@ -38,7 +38,7 @@ static uint32_t ring_bytes(uint32_t places)
 	return places * (uint32_t)sizeof(struct vb_held *) + places / 8;
 }
 
-/* That the ring takes more for so many PSNs. */
+/* More bytes of the ring, for so many PSNs. */
 static uint32_t growth_for(const struct vb_hold *hold, uint32_t psns)
 {
 	uint32_t places = vb_psn_places(psns), before = places_of(hold);

@@ -21,7 +21,7 @@ struct vb_multipath *vb_multipath_create(const struct vb_qp *qp);
 uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n);
 /* The packet of that PSN was lost on its way, or marked. */
 void vb_multipath_leave(struct vb_qp *qp, uint32_t psn);
-/* What comes before psn has arrived. */
+/* All before psn has arrived. */
 void vb_multipath_renew(struct vb_qp *qp, uint32_t psn);
 
 #endif

@@ -20,7 +20,7 @@ struct flow_check {
 	uint32_t worst;
 	double worst_error;
 	uint64_t packet_hops;
-	/* What packets meet, and flows do not. */
+	/* Events that packets meet, and flows do not. */
 	uint64_t drops, pauses, resent;
 };
 

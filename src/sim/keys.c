@@ -399,7 +399,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.nccl.channels", VALUE_COUNT, WORKLOAD(nccl.channels), BOUNDS(0, 64), .preset = "0",
 	  IN(COLLECTIVES "|barrier"),
 	  .help = "NCCL_MAX_NCHANNELS: a collective uses at most so many NICs of a host at once; 0: all" },
-	{ "workload.*.nccl.qps", VALUE_COUNT, WORKLOAD(nccl.qps), BOUNDS(1, 128), .preset = "1", IN(COLLECTIVES "|barrier"),
+	{ "workload.*.nccl.qps", VALUE_COUNT, WORKLOAD(nccl.qps), BOUNDS(1, 128), .preset = "1",
+	  IN(COLLECTIVES "|barrier"),
 	  .help = "NCCL_IB_QPS_PER_CONNECTION: QPs from a rank to another host's, each with a source port of its own; "
 	  "messages take them in turn" },
 	{ "workload.*.nccl.split-data", VALUE_FLAG, WORKLOAD(nccl.is_cut), .preset = "no", IN(COLLECTIVES "|barrier"),

@@ -1,4 +1,4 @@
-/* What is sent in a run, by the list of flows and by jobs: for what is said before a run. */
+/* The traffic of a run, by the list of flows and by jobs: for what is said before a run. */
 #ifndef SIM_TRAFFIC_H
 #define SIM_TRAFFIC_H
 

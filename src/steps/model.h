@@ -54,7 +54,7 @@ bool model_layer_has_experts(const struct model *model, uint32_t layer);
 /* ---- Work, of a token's forward pass; a multiplication and an addition are two operations -------------------------
  */
 
-/* What a layer multiplies its token by. */
+/* By so much a layer multiplies its token. */
 double model_attention_work(const struct model *model);
 double model_ffn_work(const struct model *model, bool has_experts);
 /* Of these, the last matrix: attention's output, and that of a dense FFN. */

@@ -389,7 +389,7 @@ static int go_on(struct going *going)
 
 /* ---- What was exposed -------------------------------------------------------------------------------------------- */
 
-/* That the lane stands for. */
+/* Replicas that the lane stands for. */
 static uint32_t units_of(const struct part *part, uint32_t lane)
 {
 	return part->lanes > 1 ? part->network->lanes->sizes[lane] : 1;

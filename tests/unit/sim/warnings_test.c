@@ -287,17 +287,19 @@ static void nccl_keys_without_effect__are_named(void **state)
 		const char *hosts, *nccl, *says, *algorithm; /* algorithm NULL: ring */
 	} cases[] = {
 		{ "", "split-data: yes",
-			"workload.*.nccl.split-data: nccl.qps is 1, and a message goes whole: no effect" },
-		{ "", "split-data: yes, qps: 2", "" },
-		{ "", "qps: 2", "" },
+			"workload.*.nccl.split-data: nccl.qps is 1, and a message goes whole: no effect", NULL },
+		{ "", "split-data: yes, qps: 2", "", NULL },
+		{ "", "qps: 2", "", NULL },
 		{ "hosts: {gpus: 16, nics: 16, scale-up: 3600G}", "qps: 2",
-			"workload.*.nccl.qps: all ranks share a host, in which there are no QPs: no effect" },
-		{ "hosts: {gpus: 8, nics: 8, scale-up: 3600G}", "qps: 2", "" },
-		{ "", "channels: 2", "workload.*.nccl.channels: without it no more NICs are used at once: no effect" },
+			"workload.*.nccl.qps: all ranks share a host, in which there are no QPs: no effect", NULL },
+		{ "hosts: {gpus: 8, nics: 8, scale-up: 3600G}", "qps: 2", "", NULL },
+		{ "", "channels: 2", "workload.*.nccl.channels: without it no more NICs are used at once: no effect",
+			NULL },
 		{ "hosts: {gpus: 8, nics: 8, scale-up: 3600G}", "channels: 8",
-			"workload.*.nccl.channels: without it no more NICs are used at once: no effect" },
-		{ "hosts: {gpus: 8, nics: 8, scale-up: 3600G}", "channels: 7", "" },
-		{ "", "buffsize: 1MiB", "workload.*.nccl.buffsize: only chain, double-tree and nvls send pieces" },
+			"workload.*.nccl.channels: without it no more NICs are used at once: no effect", NULL },
+		{ "hosts: {gpus: 8, nics: 8, scale-up: 3600G}", "channels: 7", "", NULL },
+		{ "", "buffsize: 1MiB", "workload.*.nccl.buffsize: only chain, double-tree and nvls send pieces",
+			NULL },
 		{ "", "buffsize: 1MiB", "", "double-tree" },
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
