@@ -127,6 +127,7 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	out->packet.becn = vb_responder_tells_marks(qp);
 	vb_hold_bitmap(&s->requests, qp->responder.expected_psn, psn, out->packet.bits);
 	add_executed(qp, expected_psn, psn, out->packet.bits);
+	assert(expected_psn <= VB_PSN_MASK);
 	vb_psn_clear(s->untold, VB_BITMAPS - 1, psn / VB_BITMAP_PSNS);
 	vb_count(qp->lane, VB_BITMAP_SENT, 1);
 }
@@ -199,6 +200,7 @@ void vb_early_stop(struct vb_qp *qp)
 	if (!s)
 		return;
 	vb_hold_clear(&s->requests, &vb_roce_lane_of(qp)->held_bytes);
+	assert(!vb_early_has_any(qp));
 	memset(s->untold, 0, sizeof(s->untold));
 }
 

@@ -83,7 +83,9 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 		.never_probes = world.network.never_probes,
 		.replies_first = world.network.replies_first,
 		.unknown_peer_allowance = world.network.unknown_peer_allowance,
-		.meets_local_peers = world.is_local };
+		.meets_local_peers = world.is_local,
+		.recovery = world.network.recovery,
+		.hold_bytes = world.network.hold_bytes };
 	memset(lane, 0, sizeof(*lane));
 	lane->host = host;
 	lane->slot = slot;
@@ -164,6 +166,7 @@ void host_close(struct host *host)
 		uint64_t counters[VB_COUNTER_COUNT];
 		vb_lane_counters(lane->lane, counters);
 		world.timeouts += counters[VB_TIMEOUTS];
+		world.held += counters[VB_HELD];
 		vb_lane_destroy(lane->lane);
 		free(lane->batch);
 	}
@@ -184,6 +187,7 @@ void host_meet(struct host *host)
 {
 	for (unsigned i = 0; i < world.host_count; i++) {
 		struct vb_peer_facts facts = { .is_verbena = true,
+			.takes_hellos = world.network.takes_hellos || i % 2 == 0,
 			.receive_buffer = (uint32_t)world.network.receive_buffer };
 		for (unsigned k = 0; k < host->lane_count; k++)
 			vb_lane_set_peer(host->lanes[k].lane, &world.hosts[i].gid, &facts);

@@ -1,4 +1,5 @@
 /* sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast | --local]
+ *     [--recovery go-back-n | selective | agreed]
  * Prints the seed before it runs it; a failure names it again, and `sim --seed N` replays it to the same end. */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,6 +17,8 @@ static struct {
 	uint64_t first, last, packets;
 	double soak_minutes;
 	bool is_twice, has_incast, is_local;
+	const char *recovery; /* NULL: by the seed */
+	enum vb_recovery_kind recovery_kind;
 } options = { .first = 1, .last = 1, .packets = 100000 };
 
 void broken(const char *format, ...)
@@ -27,11 +30,12 @@ void broken(const char *format, ...)
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "\nreplay with: sim --seed %" PRIu64 " --packets %" PRIu64 " --trace%s\n", world.seed,
+	fprintf(stderr, "\nreplay with: sim --seed %" PRIu64 " --packets %" PRIu64 " --trace%s%s%s\n", world.seed,
 		world.packets_wanted,
 		options.has_incast ? " --incast"
 		: options.is_local ? " --local"
-				   : "");
+				   : "",
+		options.recovery ? " --recovery " : "", options.recovery ? options.recovery : "");
 	exit(1);
 }
 
@@ -61,6 +65,8 @@ void world_open(uint64_t seed)
 	world.next_id = 1;
 	world.packets_wanted = options.packets;
 	world.is_local = options.is_local;
+	world.is_recovery_given = options.recovery != NULL;
+	world.recovery = options.recovery_kind;
 	vb_random_seed(&world.random, seed);
 	if (chance(100000)) /* time wraps during the run */
 		world.now = world.begin = INT64_MAX - 20 * VB_MS;
@@ -201,10 +207,10 @@ static void run_seed(uint64_t seed)
 	}
 	uint64_t hash = run(seed);
 	printf("  %" PRIu64 " packets, %" PRIu64 " completions, %.1f ms, %" PRIu64 " lost, %" PRIu64
-	       " overflowed, %" PRIu64 " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, trace %016" PRIx64
-	       "\n",
+	       " overflowed, %" PRIu64 " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, %" PRIu64
+	       " held, trace %016" PRIx64 "\n",
 		world.packets, world.completions, (double)vb_time_since(world.begin, world.now) / (double)VB_MS,
-		world.lost, world.overflowed, world.corrupted, world.timeouts, world.reconnects, hash);
+		world.lost, world.overflowed, world.corrupted, world.timeouts, world.reconnects, world.held, hash);
 	if (world.is_local)
 		local_report();
 	if (options.is_twice && run(seed) != hash)
@@ -214,8 +220,24 @@ static void run_seed(uint64_t seed)
 static void usage(void)
 {
 	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | "
-			"--verbose] [--incast | --local]\n");
+			"--verbose] [--incast | --local]\n"
+			"           [--recovery go-back-n | selective | agreed]\n");
 	exit(2);
+}
+
+static bool read_recovery(const char *value)
+{
+	static const char *const names[] = { [VB_RECOVERY_GO_BACK_N] = "go-back-n",
+		[VB_RECOVERY_SELECTIVE] = "selective",
+		[VB_RECOVERY_AGREED] = "agreed" };
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!names[i] || strcmp(names[i], value) != 0)
+			continue;
+		options.recovery = names[i];
+		options.recovery_kind = (enum vb_recovery_kind)i;
+		return true;
+	}
+	return false;
 }
 
 static void read_options(int argc, char **argv)
@@ -232,6 +254,8 @@ static void read_options(int argc, char **argv)
 			options.first = (uint64_t)time(NULL) * 1000;
 			i++;
 		} else if (!strcmp(argv[i], "--packets") && sscanf(value, "%" SCNu64, &options.packets) == 1) {
+			i++;
+		} else if (!strcmp(argv[i], "--recovery") && read_recovery(value)) {
 			i++;
 		} else if (!strcmp(argv[i], "--twice")) {
 			options.is_twice = true;

@@ -41,6 +41,19 @@ static void choose_habits(struct conditions *n)
 	n->replies_first = draw >> 6 & 1;
 }
 
+/* By the seed, too, or as the command line says: half of the seeds go back, a quarter recover selectively, and a
+ * quarter agree on that, some of them with every other host alone. Of those that hold, a few hold little. */
+static void choose_recovery(struct conditions *n)
+{
+	uint32_t draw = (uint32_t)((world.seed * 0x94D049BB133111EBu) >> 56);
+	static const enum vb_recovery_kind kinds[] = { VB_RECOVERY_GO_BACK_N, VB_RECOVERY_GO_BACK_N,
+		VB_RECOVERY_SELECTIVE, VB_RECOVERY_AGREED };
+	n->recovery = world.is_recovery_given ? world.recovery : kinds[draw & 3];
+	n->takes_hellos = (draw >> 2 & 3) != 0;
+	n->hold_bytes = (draw >> 4 & 7) == 0 ? 40000 : 0;
+	trace("network: recovery %d, hold %u", n->recovery, n->hold_bytes);
+}
+
 void network_choose(void)
 {
 	struct conditions *n = &world.network;
@@ -67,6 +80,7 @@ void network_choose(void)
 	n->may_exhaust = n->drop_ppm >= 30000 || n->receive_buffer == 65536;
 	choose_congestion_control(n);
 	choose_habits(n);
+	choose_recovery(n);
 	trace("network: %s%s", n->cc.algorithm ? n->cc.algorithm->name : "window", n->is_of_nics ? ", of NICs" : "");
 	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack "
 	      "delay %lld us",

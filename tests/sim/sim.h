@@ -220,6 +220,9 @@ struct conditions {
 	uint64_t receive_buffer; /* bytes a lane's socket holds; 0: no limit */
 	vb_time packet_cost;     /* of a lane's processing */
 	vb_time ack_delay, patience;
+	enum vb_recovery_kind recovery; /* of every lane */
+	bool takes_hellos;              /* all hosts, or every other one alone */
+	uint32_t hold_bytes;
 	struct vb_cc_config cc; /* of every lane */
 	struct paced paced;
 	uint32_t unknown_peer_allowance;
@@ -250,6 +253,9 @@ struct world {
 	uint64_t next_id;
 	uint32_t last_segment;
 	uint64_t packets, packets_wanted;
+	bool is_recovery_given;
+	enum vb_recovery_kind recovery; /* if it is */
+	uint64_t held;                  /* packets that came before their turn */
 	uint64_t hash;
 	bool is_stopping;     /* nothing new is posted; what is out must finish */
 	bool is_quiet;        /* incast: no random traffic */
