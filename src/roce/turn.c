@@ -126,12 +126,12 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 	return true;
 }
 
-/* Before the first data to a peer; and what is due. */
+/* Before the first data to a peer, which is of another host, or was not to be met; and what is due. */
 static void say_hello(struct vb_qp *qp, struct vb_batch *batch, unsigned budget)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);
 	if (roce->hellos == 0 && !roce->selective && qp->peer && qp->peer->facts.takes_hellos && qp->is_reliable &&
-		!qp->local_peer && vb_requester_has_work(qp))
+		!qp->local_peer && !qp->peer->is_wanted && vb_requester_has_work(qp))
 		vb_hello_want(qp);
 	bool is_answer_due = roce->hello_answer_is_due && !vb_roce_lane_of(qp)->replies_held;
 	if ((roce->hello_is_due || is_answer_due) && vb_batch_has_room(batch, budget))
