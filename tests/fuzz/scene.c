@@ -215,7 +215,8 @@ uint32_t near(uint32_t psn)
 static void read_bitmap(struct vb_packet *packet)
 {
 	packet->expected_psn = near(0xFFFFFC + 16);
-	packet->duplicate = take(1) << 24 | near(0xFFFFFC + 16);
+	packet->named = take(1) << 24 | near(0xFFFFFC + 16);
+	packet->told = packet->named >> 24 & 1;
 	packet->bits[0] = (uint64_t)take(4) << 32 | take(4);
 	packet->bits[1] = take(1);
 }

@@ -14,7 +14,7 @@ import unittest
 PACKAGES = {"cmtime": "rdmacm-utils", "mckey": "rdmacm-utils", "qperf": "qperf", "nginx": "nginx", "curl": "curl",
             "memcached": "memcached", "iperf3": "iperf3", "tshark": "tshark", "ip": "iproute2", "rping": "rdmacm-utils",
             "ibv_devices": "ibverbs-utils", "ibv_devinfo": "ibverbs-utils", "ibv_rc_pingpong": "ibverbs-utils",
-            "unshare": "util-linux", "redis-server": "redis-server", "valgrind": "valgrind", "ib_write_bw": "perftest", "perftest": "perftest",
+            "unshare": "util-linux", "setpriv": "util-linux", "redis-server": "redis-server", "valgrind": "valgrind", "ib_write_bw": "perftest", "perftest": "perftest",
             "systemd-analyze": None, "git": None, "xz": "xz-utils", "gdb": None, "su": None, "cc": "gcc",
             "mpicc": None, "mpirun": None}
 
