@@ -337,7 +337,7 @@ static void cut_for_queue(struct vb_cc *cc, struct state *state, vb_time now)
 		give_way(state, 0, now);
 }
 
-/* Whoever fills the queue has given way, or several of us see whether somebody else fills it: then all of us do. */
+/* The flow that fills the queue has given way, or several of ours try whether another fills it: then all of ours do. */
 static void heed_others(struct state *state, vb_time now)
 {
 	state->most = larger(state->most, waited(state));

@@ -1,5 +1,5 @@
 /* Packets that a switch cuts to their headers because there is no room for them (struct switch_profile: trim_bytes).
- * What is left goes on in the highest class of the switch, which is strict and has a queue of its own beside the
+ * The rest goes on in the highest class of the switch, which is strict and has a queue of its own beside the
  * buffer. So it passes what is queued, and tells the receiver at once that its packet was lost.
  *
  * A packet that was cut has fewer bytes on the wire than its headers say of its payload. */

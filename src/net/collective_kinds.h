@@ -8,7 +8,7 @@
 uint32_t collective_chain_down(const struct collective *of, uint32_t place, struct collective_edge *edges);
 uint32_t collective_chain_up(const struct collective *of, uint32_t place, struct collective_edge *edges);
 uint32_t collective_double_tree(const struct collective *of, uint32_t place, struct collective_edge *edges);
-/* Who sends to it by an edge. */
+/* The ranks that send to it by an edge. */
 struct collective_source collective_chain_down_source(const struct collective *of, uint32_t place, uint32_t edge);
 struct collective_source collective_chain_up_source(const struct collective *of, uint32_t place, uint32_t edge);
 struct collective_source collective_double_tree_source(const struct collective *of, uint32_t place, uint32_t edge);

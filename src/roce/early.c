@@ -16,12 +16,6 @@ static struct vb_selective *selective_of(const struct vb_qp *qp)
 	return vb_roce(qp)->selective;
 }
 
-static struct vb_hold_limits limits_of(const struct vb_qp *qp)
-{
-	struct vb_roce_lane *lane = vb_roce_lane_of(qp);
-	return (struct vb_hold_limits){ lane->config.hold_bytes, lane->config.hold_lane_bytes, &lane->held_bytes };
-}
-
 /* ---- What is told ------------------------------------------------------------------------------------------------ */
 
 static uint32_t newest_executed(const struct vb_qp *qp)
@@ -154,7 +148,7 @@ bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time 
 	struct vb_selective *s = selective_of(qp);
 	bool is_read = vb_packet_row(packet)->message == VB_MESSAGE_READ;
 	uint32_t span = is_read ? vb_psn_count(qp, packet->dma_length) : 1;
-	struct vb_hold_limits limits = limits_of(qp);
+	struct vb_hold_limits limits = vb_selective_hold_limits(qp);
 	switch (vb_hold_put(&s->requests, qp->responder.expected_psn, packet, span, &limits)) {
 	case VB_HOLD_TAKEN:
 		vb_count(qp->lane, VB_HELD, 1);

@@ -27,6 +27,12 @@ static uint64_t *held_bytes_of(const struct vb_qp *qp)
 	return &vb_roce_lane_of(qp)->held_bytes;
 }
 
+struct vb_hold_limits vb_selective_hold_limits(const struct vb_qp *qp)
+{
+	struct vb_roce_lane *lane = vb_roce_lane_of(qp);
+	return (struct vb_hold_limits){ lane->config.hold_bytes, lane->config.hold_lane_bytes, &lane->held_bytes };
+}
+
 int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold)
 {
 	struct vb_selective *s = selective_of(qp);
@@ -460,8 +466,7 @@ static void progress(struct vb_qp *qp, const struct vb_packet *packet, uint32_t 
 void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	struct vb_roce_lane *lane = vb_roce_lane_of(qp);
-	struct vb_hold_limits limits = { lane->config.hold_bytes, lane->config.hold_lane_bytes, &lane->held_bytes };
+	struct vb_hold_limits limits = vb_selective_hold_limits(qp);
 	struct vb_send_wqe *wqe = is_under_way(qp, packet->psn) ? wqe_of(qp, packet->psn) : NULL;
 	if (!wqe || !needs_response(wqe)) {
 		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
@@ -565,7 +570,7 @@ void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packe
 	if (is_news)
 		progress(qp, packet, acked, now);
 	vb_selective_judge(qp, now);
-	assert(s == selective_of(qp));
+	assert(s->sent.lost_count == 0 || vb_sent_is_kept(&s->sent));
 }
 
 /* ---- Sending again ----------------------------------------------------------------------------------------------- */

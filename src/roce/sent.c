@@ -91,29 +91,28 @@ void vb_sent_forget(struct vb_sent *sent)
 	*sent = (struct vb_sent){ 0 };
 }
 
-uint32_t vb_sent_next_open(const struct vb_sent *sent, uint32_t psn, uint32_t end)
+/* From psn up to end, the first that is lost, or that is open; or end. */
+static uint32_t next(const struct vb_sent *sent, uint32_t psn, uint32_t end, bool is_lost)
 {
 	while (vb_psn_diff(end, psn) > 0) {
 		uint32_t word = (psn & sent->mask) / 64;
-		uint64_t open = ~(sent->arrived[word] | sent->lost[word]) >> (psn & 63);
-		uint32_t step = open ? (uint32_t)__builtin_ctzll(open) : 64 - (psn & 63);
-		psn = vb_psn_add(psn, step);
-		if (open)
+		uint64_t wanted = is_lost ? sent->lost[word] : ~(sent->arrived[word] | sent->lost[word]);
+		wanted >>= psn & 63;
+		psn = vb_psn_add(psn, wanted ? (uint32_t)__builtin_ctzll(wanted) : 64 - (psn & 63));
+		if (wanted)
 			break;
 	}
 	return vb_psn_diff(end, psn) > 0 ? psn : end;
 }
 
+uint32_t vb_sent_next_open(const struct vb_sent *sent, uint32_t psn, uint32_t end)
+{
+	return next(sent, psn, end, false);
+}
+
 uint32_t vb_sent_next_lost(const struct vb_sent *sent, uint32_t psn, uint32_t end)
 {
-	while (vb_psn_diff(end, psn) > 0) {
-		uint64_t lost = sent->lost[(psn & sent->mask) / 64] >> (psn & 63);
-		uint32_t step = lost ? (uint32_t)__builtin_ctzll(lost) : 64 - (psn & 63);
-		psn = vb_psn_add(psn, step);
-		if (lost)
-			break;
-	}
-	return vb_psn_diff(end, psn) > 0 ? psn : end;
+	return next(sent, psn, end, true);
 }
 
 static void know(struct vb_sent *sent, uint32_t psn)
