@@ -367,7 +367,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 	}
 	if (!is_outstanding(rq, packet->psn)) {
 		if (vb_roce(qp)->selective && vb_packet_row(packet)->message == VB_MESSAGE_READ_RESPONSE)
-			vb_selective_note_duplicate(qp, packet->psn);
+			vb_lateness_note_duplicate(qp, packet->psn);
 		if (brings_credits(qp, packet))
 			vb_schedule(qp);
 		else

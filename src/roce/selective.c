@@ -3,7 +3,8 @@
  * that packets of this QP have shown (RACK, RFC 8985, section 6.2). So a packet that was sent again and is lost once
  * more is found as well. Packets behind which nothing was sent are found by the probes of recovery.c.
  * Holds: what has arrived or is lost takes nothing of the windows; it is asserted by recovery.c.
- * Not here: the account of packets (sent.c), timeouts and probes (recovery.c), the responder's half (early.c). */
+ * Not here: the account of packets (sent.c), how late they may be (lateness.c), timeouts and probes (recovery.c), the
+ * responder's half (early.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include "roce/roce.h"
@@ -13,9 +14,6 @@
 #include "roce/requester.h"
 #include "roce/selective.h"
 #include "core/send_queue.h"
-
-#define LATENESS_MAX (2 * VB_MS) /* what is later counts as lost */
-#define IN_EARNEST   64          /* losses, without one that was only late, before less lateness is allowed for */
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
 {
@@ -185,75 +183,13 @@ static void see(struct vb_sent_newest *newest, const struct vb_sent *sent, uint3
 	*newest = (struct vb_sent_newest){ true, psn, sent_at, vb_time_since(sent_at, now) };
 }
 
-static void allow_for(struct vb_selective *s, vb_time lateness)
-{
-	if (lateness > LATENESS_MAX)
-		lateness = LATENESS_MAX;
-	if (lateness > s->lateness)
-		s->lateness = lateness;
-	s->in_earnest = 0;
-}
-
-static vb_time window_of(const struct vb_qp *qp)
-{
-	return vb_roce(qp)->recovery.srtt / 4 + selective_of(qp)->lateness;
-}
-
-static struct vb_resent *resent_of(struct vb_selective *s, uint32_t psn)
-{
-	for (unsigned i = 0; i < VB_RESENT; i++)
-		if (s->resent[i].sent_at && s->resent[i].psn == psn)
-			return &s->resent[i];
-	return NULL;
-}
-
-static void note_resent(struct vb_qp *qp, uint32_t psn, vb_time now)
-{
-	struct vb_selective *s = selective_of(qp);
-	struct vb_resent *resent = resent_of(s, psn);
-	if (!resent)
-		resent = &s->resent[s->resent_next++ % VB_RESENT];
-	*resent = (struct vb_resent){ .psn = psn, .after_ns = (uint32_t)(window_of(qp) / VB_NS), .sent_at = now };
-}
-
-/* A packet that was taken for lost has arrived, by itself or sent again. */
-static void note_lateness(struct vb_qp *qp, uint32_t psn, vb_time now)
-{
-	struct vb_selective *s = selective_of(qp);
-	if (vb_psn_bit(s->sent.lost, s->sent.mask, psn)) {
-		allow_for(s, 2 * window_of(qp) + VB_US);
-		return;
-	}
-	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn))
-		return;
-	struct vb_resent *resent = resent_of(s, psn);
-	if (resent && resent->took == 0)
-		resent->took = vb_time_since(resent->sent_at, now);
-	if (++s->in_earnest == IN_EARNEST) {
-		s->lateness -= s->lateness / 4;
-		s->in_earnest = 0;
-	}
-}
-
-void vb_selective_note_duplicate(struct vb_qp *qp, uint32_t psn)
-{
-	struct vb_selective *s = selective_of(qp);
-	struct vb_resent *resent = resent_of(s, psn);
-	if (!resent) /* a probe, or what the network has doubled */
-		return;
-	resent->sent_at = 0;
-	vb_count(qp->lane, VB_SENT_IN_VAIN, 1);
-	if (resent->took)
-		allow_for(s, resent->after_ns * VB_NS + resent->took);
-}
-
 /* Its part of the windows is free. Gives the bytes of its message, of which congestion control is told. */
 static uint32_t arrive(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	uint32_t index = psn_index(wqe, psn);
 	struct window_cost cost = cost_of(qp, wqe, psn);
-	note_lateness(qp, psn, now);
+	vb_lateness_note_arrival(qp, psn, now);
 	if (!vb_psn_bit(s->sent.lost, s->sent.mask, psn))
 		vb_flight_remove(qp, cost.out, cost.in);
 	vb_sent_arrive(&s->sent, psn);
@@ -319,7 +255,7 @@ void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now
 	for (uint32_t psn = from; psn != to; psn = vb_psn_add(psn, 1)) {
 		if (vb_psn_bit(s->sent.arrived, s->sent.mask, psn))
 			continue;
-		note_lateness(qp, psn, now);
+		vb_lateness_note_arrival(qp, psn, now);
 		measure(qp, psn, now);
 		see(&s->requests_seen, &s->sent, psn, now);
 		see(&s->responses_seen, &s->sent, psn, now);
@@ -390,7 +326,7 @@ static enum fate fate_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, 
 		bool is_older = is_after(&s->requests_seen, sent_at, psn) || is_after(&s->responses_seen, sent_at, psn);
 		return is_older || vb_psn_bit(s->sent.again, s->sent.mask, psn) ? FATE_OPEN : FATE_NEWER;
 	}
-	vb_time lost_at = vb_time_add(sent_at, newest->took + window_of(qp));
+	vb_time lost_at = vb_time_add(sent_at, newest->took + vb_lateness_window(qp));
 	if (vb_time_is_due(lost_at, now))
 		return FATE_LOST;
 	s->due = vb_deadline_earlier(s->due, (struct vb_deadline){ lost_at, true });
@@ -484,7 +420,7 @@ void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time
 		break;
 	case VB_HOLD_HAD:
 		vb_count(qp->lane, VB_DUPLICATES, 1);
-		vb_selective_note_duplicate(qp, packet->psn);
+		vb_lateness_note_duplicate(qp, packet->psn);
 		break;
 	case VB_HOLD_FULL:
 		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
@@ -513,7 +449,7 @@ static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time no
 		return false;
 	see(&s->requests_seen, &s->sent, psn, now);
 	if (needs_response(wqe)) {
-		note_lateness(qp, psn, now);
+		vb_lateness_note_arrival(qp, psn, now);
 		find(qp, wqe, psn); /* the bits of its responses follow */
 		vb_psn_set(s->sent.taken, s->sent.mask, psn);
 		return true;
@@ -549,7 +485,7 @@ static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time
 		return;
 	}
 	if (bitmap->named != s->peer_duplicate)
-		vb_selective_note_duplicate(qp, bitmap->named & VB_PSN_MASK);
+		vb_lateness_note_duplicate(qp, bitmap->named & VB_PSN_MASK);
 	s->peer_duplicate = bitmap->named;
 }
 
@@ -625,7 +561,7 @@ bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, 
 		return false;
 	}
 	batch->out[batch->count - 1].packet.ackreq = true;
-	note_resent(qp, psn, now);
+	vb_lateness_note_resent(qp, psn, now);
 	if (s->paths) /* by another than before */
 		batch->out[batch->count - 1].flow = vb_multipath_port(qp, psn, ++s->again);
 	vb_flight_add(qp, cost.out, cost.in);

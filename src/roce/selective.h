@@ -6,6 +6,7 @@
  *   hold.c       the store of packets that came before their turn
  *   early.c      the responder's: such requests, and what it says of them
  *   sent.c       what the requester knows of each packet under way
+ *   lateness.c   how late a packet may be
  *   selective.c  the requester's: what is lost, and when it is sent again
  *
  * Source of the clock: RACK, RFC 8985, sections 4 and 6, without its counts of duplicates. [lane] */
@@ -126,12 +127,20 @@ bool vb_selective_must_be_whole(const struct vb_qp *qp, const struct vb_send_wqe
 void vb_selective_forget_sent(struct vb_qp *qp); /* everything is sent again, or nothing is under way */
 /* More may be lost, by all that is known now. */
 void vb_selective_judge(struct vb_qp *qp, vb_time now);
-/* The packet came to where it had been already. */
-void vb_selective_note_duplicate(struct vb_qp *qp, uint32_t psn);
 /* The held response whose turn it is; NULL: none. */
 const struct vb_held *vb_selective_next_response(const struct vb_qp *qp);
 /* A response of the READ or atomic: the peer has executed that. */
 void vb_selective_note_executed(struct vb_qp *qp, uint32_t end_psn);
+
+/* ---- Lateness (lateness.c) ----------------------------------------------------------------------------------------
+ */
+
+vb_time vb_lateness_window(const struct vb_qp *qp); /* beyond the round trip */
+void vb_lateness_note_resent(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* The packet is there, by itself or sent again; of one that was never taken for lost that says nothing. */
+void vb_lateness_note_arrival(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* The packet came to where it had been already. */
+void vb_lateness_note_duplicate(struct vb_qp *qp, uint32_t psn);
 
 /* ---- The responder's (early.c) ----------------------------------------------------------------------------------- */
 
