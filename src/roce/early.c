@@ -148,8 +148,7 @@ bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time 
 	struct vb_selective *s = selective_of(qp);
 	bool is_read = vb_packet_row(packet)->message == VB_MESSAGE_READ;
 	uint32_t span = is_read ? vb_psn_count(qp, packet->dma_length) : 1;
-	struct vb_hold_limits limits = vb_selective_hold_limits(qp);
-	switch (vb_hold_put(&s->requests, qp->responder.expected_psn, packet, span, &limits)) {
+	switch (vb_hold_put(&s->requests, qp->responder.expected_psn, packet, span, vb_roce_hold_of(qp))) {
 	case VB_HOLD_TAKEN:
 		vb_count(qp->lane, VB_HELD, 1);
 		tell_of(qp, packet->psn);
@@ -183,7 +182,7 @@ void vb_early_note_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 static void pass(struct vb_qp *qp, uint32_t from)
 {
 	struct vb_selective *s = selective_of(qp);
-	vb_hold_pass(&s->requests, from, qp->responder.expected_psn, &vb_roce_lane_of(qp)->held_bytes);
+	vb_hold_pass(&s->requests, from, qp->responder.expected_psn, vb_roce_hold_of(qp));
 	if (s->requests.count == 0)
 		memset(s->untold, 0, sizeof(s->untold));
 }
@@ -193,7 +192,7 @@ void vb_early_stop(struct vb_qp *qp)
 	struct vb_selective *s = selective_of(qp);
 	if (!s)
 		return;
-	vb_hold_clear(&s->requests, &vb_roce_lane_of(qp)->held_bytes);
+	vb_hold_clear(&s->requests, vb_roce_hold_of(qp));
 	assert(!vb_early_has_any(qp));
 	memset(s->untold, 0, sizeof(s->untold));
 }

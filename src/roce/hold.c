@@ -46,7 +46,7 @@ static uint32_t growth_for(const struct vb_hold *hold, uint32_t psns)
 }
 
 /* Room for so many PSNs from the first on. */
-static bool reserve(struct vb_hold *hold, uint32_t psns, uint64_t *used_of_lane)
+static bool reserve(struct vb_hold *hold, uint32_t psns, struct vb_hold_pool *pool)
 {
 	uint32_t places = vb_psn_places(psns), before = places_of(hold), growth = growth_for(hold, psns);
 	if (growth == 0)
@@ -67,30 +67,98 @@ static bool reserve(struct vb_hold *hold, uint32_t psns, uint64_t *used_of_lane)
 	free(hold->bits);
 	*hold = larger;
 	hold->bytes += growth;
-	*used_of_lane += growth;
+	pool->used += growth;
 	assert(hold->mask + 1 >= psns);
 	return true;
 }
 
 /* All places are empty. */
-static void give_back(struct vb_hold *hold, uint64_t *used_of_lane)
+static void give_back(struct vb_hold *hold, struct vb_hold_pool *pool)
 {
 	assert(hold->count == 0 && hold->bytes == ring_bytes(places_of(hold)));
-	*used_of_lane -= hold->bytes;
+	pool->used -= hold->bytes;
 	free(hold->places);
 	free(hold->bits);
 	*hold = (struct vb_hold){ 0 };
 }
 
-static struct vb_held *copy_of(const struct vb_packet *packet, uint32_t span)
+/* ---- Copies ------------------------------------------------------------------------------------------------------ */
+
+enum { LEAST_ROOM = 1024 };
+
+static uint32_t room_for(uint32_t length)
 {
-	uint32_t length = packet->payload ? packet->payload_length : 0;
-	struct vb_held *held = malloc(sizeof(*held) + length);
+	uint32_t room = LEAST_ROOM;
+	if (length <= LEAST_ROOM / 2)
+		return length;
+	while (room < length)
+		room *= 2;
+	return room;
+}
+
+/* Of copies of that size; NULL: none are kept. */
+static struct vb_held **spares_of(struct vb_hold_pool *pool, uint32_t room)
+{
+	for (unsigned i = 0; i < VB_HOLD_SIZES; i++)
+		if (room == (uint32_t)LEAST_ROOM << i)
+			return &pool->spare[i];
+	return NULL;
+}
+
+static uint32_t bytes_of(uint32_t room)
+{
+	return (uint32_t)sizeof(struct vb_held) + room;
+}
+
+static struct vb_held *take_cell(struct vb_hold_pool *pool, uint32_t room)
+{
+	struct vb_held **spares = spares_of(pool, room), *held = spares ? *spares : NULL;
+	if (!held)
+		return malloc(bytes_of(room));
+	*spares = held->next;
+	pool->spare_bytes -= bytes_of(room);
+	return held;
+}
+
+static void give_cell(struct vb_hold_pool *pool, struct vb_held *held)
+{
+	struct vb_held **spares = spares_of(pool, held->room);
+	if (!spares || pool->spare_bytes + bytes_of(held->room) > VB_HOLD_SPARE_BYTES) {
+		free(held);
+		return;
+	}
+	held->next = *spares;
+	*spares = held;
+	pool->spare_bytes += bytes_of(held->room);
+	assert(pool->spare_bytes <= VB_HOLD_SPARE_BYTES);
+}
+
+void vb_hold_pool_deinit(struct vb_hold_pool *pool)
+{
+	assert(pool->used == 0);
+	for (unsigned i = 0; i < VB_HOLD_SIZES; i++)
+		for (struct vb_held *held; (held = pool->spare[i]);) {
+			pool->spare[i] = held->next;
+			free(held);
+		}
+	pool->spare_bytes = 0;
+}
+
+static uint32_t cost_of(const struct vb_packet *packet)
+{
+	return bytes_of(packet->payload ? room_for(packet->payload_length) : packet->payload_length);
+}
+
+static struct vb_held *copy_of(const struct vb_packet *packet, uint32_t span, struct vb_hold_pool *pool)
+{
+	uint32_t length = packet->payload ? packet->payload_length : 0, room = room_for(length);
+	struct vb_held *held = take_cell(pool, room);
 	if (!held)
 		return NULL;
 	held->packet = *packet;
 	held->span = span;
-	held->cost = (uint32_t)sizeof(*held) + packet->payload_length;
+	held->room = room;
+	held->cost = cost_of(packet);
 	if (length) {
 		memcpy(held->bytes, packet->payload, length);
 		held->packet.payload = held->bytes;
@@ -98,11 +166,12 @@ static struct vb_held *copy_of(const struct vb_packet *packet, uint32_t span)
 	return held;
 }
 
-enum vb_hold_outcome vb_hold_put(struct vb_hold *hold, uint32_t first, const struct vb_packet *packet, uint32_t span,
-	const struct vb_hold_limits *limits)
+/* ---- The store --------------------------------------------------------------------------------------------------- */
+
+enum vb_hold_outcome vb_hold_put(
+	struct vb_hold *hold, uint32_t first, const struct vb_packet *packet, uint32_t span, struct vb_hold_pool *pool)
 {
-	uint32_t ahead = (uint32_t)vb_psn_diff(packet->psn, first),
-		 cost = sizeof(struct vb_held) + packet->payload_length;
+	uint32_t ahead = (uint32_t)vb_psn_diff(packet->psn, first), cost = cost_of(packet);
 	assert(vb_psn_diff(packet->psn, first) > 0 && span > 0);
 	if (ahead >= VB_HOLD_PSNS || span > VB_HOLD_PSNS - ahead)
 		return VB_HOLD_FULL;
@@ -110,16 +179,16 @@ enum vb_hold_outcome vb_hold_put(struct vb_hold *hold, uint32_t first, const str
 	if (is_within && has_any(hold, packet->psn, span))
 		return vb_psn_bit(hold->bits, hold->mask, packet->psn) ? VB_HOLD_HAD : VB_HOLD_FULL;
 	uint64_t more = (uint64_t)cost + growth_for(hold, ahead + span);
-	if (hold->bytes + more > limits->of_qp || *limits->used_of_lane + more > limits->of_lane)
+	if (hold->bytes + more > pool->of_qp || pool->used + more > pool->of_lane)
 		return VB_HOLD_FULL;
-	struct vb_held *held = copy_of(packet, span);
-	if (!held || !reserve(hold, ahead + span, limits->used_of_lane)) {
-		free(held);
+	if (!reserve(hold, ahead + span, pool))
 		return VB_HOLD_FULL;
-	}
 	/* Of what did not fit before, a part may be here. */
-	if (!is_within && has_any(hold, packet->psn, span)) {
-		free(held);
+	bool has_part = !is_within && has_any(hold, packet->psn, span);
+	struct vb_held *held = has_part ? NULL : copy_of(packet, span, pool);
+	if (!held) {
+		if (hold->count == 0)
+			give_back(hold, pool);
 		return VB_HOLD_FULL;
 	}
 	insert(hold, held);
@@ -128,7 +197,7 @@ enum vb_hold_outcome vb_hold_put(struct vb_hold *hold, uint32_t first, const str
 		hold->end_psn = end;
 	hold->count++;
 	hold->bytes += cost;
-	*limits->used_of_lane += cost;
+	pool->used += cost;
 	return VB_HOLD_TAKEN;
 }
 
@@ -140,7 +209,7 @@ const struct vb_held *vb_hold_at(const struct vb_hold *hold, uint32_t psn)
 	return held && held->packet.psn == psn ? held : NULL;
 }
 
-static void drop(struct vb_hold *hold, uint32_t place, uint64_t *used_of_lane)
+static void drop(struct vb_hold *hold, uint32_t place, struct vb_hold_pool *pool)
 {
 	struct vb_held *held = hold->places[place];
 	for (uint32_t i = 0; i < held->span; i++)
@@ -148,28 +217,28 @@ static void drop(struct vb_hold *hold, uint32_t place, uint64_t *used_of_lane)
 	hold->places[place] = NULL;
 	hold->count--;
 	hold->bytes -= held->cost;
-	*used_of_lane -= held->cost;
-	free(held);
+	pool->used -= held->cost;
+	give_cell(pool, held);
 }
 
-void vb_hold_pass(struct vb_hold *hold, uint32_t from, uint32_t to, uint64_t *used_of_lane)
+void vb_hold_pass(struct vb_hold *hold, uint32_t from, uint32_t to, struct vb_hold_pool *pool)
 {
 	if (hold->count == 0)
 		return;
 	uint32_t turns = (to - from) & VB_PSN_MASK;
 	for (uint32_t i = 0; i < turns && i <= hold->mask && hold->count > 0; i++)
 		if (vb_hold_at(hold, vb_psn_add(from, i)))
-			drop(hold, vb_psn_add(from, i) & hold->mask, used_of_lane);
+			drop(hold, vb_psn_add(from, i) & hold->mask, pool);
 	if (hold->count == 0)
-		give_back(hold, used_of_lane);
+		give_back(hold, pool);
 }
 
-void vb_hold_clear(struct vb_hold *hold, uint64_t *used_of_lane)
+void vb_hold_clear(struct vb_hold *hold, struct vb_hold_pool *pool)
 {
 	for (uint32_t i = 0; hold->count > 0 && i <= hold->mask; i++)
 		if (hold->places[i])
-			drop(hold, i, used_of_lane);
-	give_back(hold, used_of_lane);
+			drop(hold, i, pool);
+	give_back(hold, pool);
 }
 
 void vb_hold_bitmap(const struct vb_hold *hold, uint32_t first, uint32_t psn, uint64_t *bits)

@@ -13,7 +13,9 @@
 
 struct vb_held {
 	struct vb_packet packet; /* its payload is in bytes; phantom payload stays so */
+	struct vb_held *next;    /* of its size that are spare */
 	uint32_t span;           /* PSNs: of a READ request as many as its responses */
+	uint32_t room;           /* bytes there are for its payload */
 	uint32_t cost;           /* bytes that it takes of the limits */
 	uint8_t bytes[];
 };
@@ -36,21 +38,29 @@ enum vb_hold_outcome {
 /* So much of the ring a PSN takes, of one that is as large as it gets for those PSNs. */
 #define VB_HOLD_PSN_BYTES (2 * (sizeof(struct vb_held *) + 1))
 
-struct vb_hold_limits {
-	uint32_t of_qp; /* bytes */
-	uint64_t of_lane;
-	uint64_t *used_of_lane; /* all that the lane's QPs hold */
+#define VB_HOLD_SIZES       3 /* of payloads: up to 1024, 2048 and 4096 bytes; smaller ones have their own room */
+#define VB_HOLD_SPARE_BYTES (4u << 20)
+
+/* What all stores of a lane share. Copies whose turn has come are kept for the next loss, for to have the system give
+ * and take as much memory for each takes longer than to copy. */
+struct vb_hold_pool {
+	uint32_t of_qp;   /* bytes that a store may take */
+	uint64_t of_lane; /* bytes that all may take together */
+	uint64_t used;    /* bytes that they take */
+	struct vb_held *spare[VB_HOLD_SIZES];
+	uint32_t spare_bytes; /* VB_HOLD_SPARE_BYTES at most; none of used */
 };
 
 /* first: the PSN whose turn it is; packet->psn lies beyond it. */
-enum vb_hold_outcome vb_hold_put(struct vb_hold *hold, uint32_t first, const struct vb_packet *packet, uint32_t span,
-	const struct vb_hold_limits *limits);
+enum vb_hold_outcome vb_hold_put(
+	struct vb_hold *hold, uint32_t first, const struct vb_packet *packet, uint32_t span, struct vb_hold_pool *pool);
 const struct vb_held *vb_hold_at(const struct vb_hold *hold, uint32_t psn); /* that begins there; or NULL */
 /* Turns from .. to - 1 have passed. */
-void vb_hold_pass(struct vb_hold *hold, uint32_t from, uint32_t to, uint64_t *used_of_lane);
-void vb_hold_clear(struct vb_hold *hold, uint64_t *used_of_lane);
+void vb_hold_pass(struct vb_hold *hold, uint32_t from, uint32_t to, struct vb_hold_pool *pool);
+void vb_hold_clear(struct vb_hold *hold, struct vb_hold_pool *pool);
 /* Which of VB_BITMAP_PSNS PSNs from psn on are here; none that comes before first, whose turn it is. */
 void vb_hold_bitmap(const struct vb_hold *hold, uint32_t first, uint32_t psn, uint64_t *bits);
 void vb_hold_check(const struct vb_hold *hold, uint32_t first);
+void vb_hold_pool_deinit(struct vb_hold_pool *pool); /* of which nothing is used */
 
 #endif

@@ -8,6 +8,7 @@
 #include "core/qp.h"
 #include "roce/congestion.h"
 #include "roce/flight.h"
+#include "roce/hold.h"
 #include "roce/holder.h"
 #include "roce/lane_config.h"
 #include "roce/recovery.h"
@@ -81,9 +82,9 @@ struct vb_roce_lane {
 
 	/* QPs that would be ready, by traffic class; empty where that is not held */
 	struct vb_list held[VB_LANE_CLASSES];
-	uint64_t held_bytes;  /* of packets that came before their turn, of all QPs */
-	uint64_t frames;      /* received, ever */
-	struct vb_list mcast; /* of struct vb_mcast_attachment: every attachment of the lane */
+	struct vb_hold_pool hold; /* of packets that came before their turn, of all QPs */
+	uint64_t frames;          /* received, ever */
+	struct vb_list mcast;     /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
 	struct vb_cnp_clock cnp_clock;
 	struct vb_echo_reply *echo_replies; /* ring of VB_ECHO_REPLIES, made at first use */
@@ -110,6 +111,11 @@ static inline struct vb_roce_lane *vb_roce_lane(const struct vb_lane *lane)
 static inline struct vb_roce_lane *vb_roce_lane_of(const struct vb_qp *qp)
 {
 	return vb_roce_lane(qp->lane);
+}
+
+static inline struct vb_hold_pool *vb_roce_hold_of(const struct vb_qp *qp)
+{
+	return &vb_roce_lane_of(qp)->hold;
 }
 
 static inline struct vb_roce_peer *vb_roce_peer(const struct vb_peer *peer)

@@ -20,17 +20,6 @@ static struct vb_selective *selective_of(const struct vb_qp *qp)
 	return vb_roce(qp)->selective;
 }
 
-static uint64_t *held_bytes_of(const struct vb_qp *qp)
-{
-	return &vb_roce_lane_of(qp)->held_bytes;
-}
-
-struct vb_hold_limits vb_selective_hold_limits(const struct vb_qp *qp)
-{
-	struct vb_roce_lane *lane = vb_roce_lane_of(qp);
-	return (struct vb_hold_limits){ lane->config.hold_bytes, lane->config.hold_lane_bytes, &lane->held_bytes };
-}
-
 int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold)
 {
 	struct vb_selective *s = selective_of(qp);
@@ -60,7 +49,7 @@ void vb_selective_stop_requests(struct vb_qp *qp)
 	struct vb_selective *s = selective_of(qp);
 	if (!s)
 		return;
-	vb_hold_clear(&s->responses, held_bytes_of(qp));
+	vb_hold_clear(&s->responses, vb_roce_hold_of(qp));
 	vb_selective_forget_sent(qp);
 }
 
@@ -69,8 +58,8 @@ void vb_selective_end(struct vb_qp *qp)
 	struct vb_selective *s = selective_of(qp);
 	if (!s)
 		return;
-	vb_hold_clear(&s->requests, held_bytes_of(qp));
-	vb_hold_clear(&s->responses, held_bytes_of(qp));
+	vb_hold_clear(&s->requests, vb_roce_hold_of(qp));
+	vb_hold_clear(&s->responses, vb_roce_hold_of(qp));
 	vb_sent_forget(&s->sent);
 	free(s->paths);
 	free(s);
@@ -248,7 +237,7 @@ void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now
 {
 	struct vb_selective *s = selective_of(qp);
 	vb_selective_note_executed(qp, to);
-	vb_hold_pass(&s->responses, from, to, held_bytes_of(qp));
+	vb_hold_pass(&s->responses, from, to, vb_roce_hold_of(qp));
 	vb_multipath_renew(qp, to);
 	if (!vb_sent_is_kept(&s->sent))
 		return;
@@ -402,7 +391,6 @@ static void progress(struct vb_qp *qp, const struct vb_packet *packet, uint32_t 
 void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	struct vb_hold_limits limits = vb_selective_hold_limits(qp);
 	struct vb_send_wqe *wqe = is_under_way(qp, packet->psn) ? wqe_of(qp, packet->psn) : NULL;
 	if (!wqe || !needs_response(wqe)) {
 		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
@@ -412,7 +400,7 @@ void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time
 	if (!keep(qp, now, now))
 		return;
 	uint32_t acked = 0;
-	switch (vb_hold_put(&s->responses, qp->requester.una_psn, packet, 1, &limits)) {
+	switch (vb_hold_put(&s->responses, qp->requester.una_psn, packet, 1, vb_roce_hold_of(qp))) {
 	case VB_HOLD_TAKEN:
 		vb_count(qp->lane, VB_HELD, 1);
 		measure(qp, packet->psn, now);

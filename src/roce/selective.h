@@ -85,8 +85,6 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet);
 
 /* The QP recovers so from now on. -ENOMEM */
 int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold);
-/* Of either of its stores. */
-struct vb_hold_limits vb_selective_hold_limits(const struct vb_qp *qp);
 void vb_selective_begin_requests(struct vb_qp *qp); /* from RTS on: PSNs begin anew */
 void vb_selective_stop_requests(struct vb_qp *qp);  /* nothing of its requests is under way */
 void vb_selective_end(struct vb_qp *qp);

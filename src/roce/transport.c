@@ -189,11 +189,13 @@ void vb_roce_lane_init(struct vb_roce_lane *roce)
 	vb_list_init(&roce->acks);
 	vb_list_init(&roce->replies);
 	vb_list_init(&roce->mcast);
+	roce->hold = (struct vb_hold_pool){ .of_qp = roce->config.hold_bytes, .of_lane = roce->config.hold_lane_bytes };
 }
 
 void vb_roce_lane_deinit(struct vb_roce_lane *roce)
 {
 	assert(vb_list_empty(&roce->acks) && vb_list_empty(&roce->mcast));
+	vb_hold_pool_deinit(&roce->hold);
 	free(roce->echo_replies);
 	vb_timers_deinit(&roce->congestion_timers);
 }

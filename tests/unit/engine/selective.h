@@ -24,13 +24,13 @@ static inline struct rig *open_rig(struct vb_lane_config lane)
 static inline void close_rig(struct rig *rig, struct vb_qp *qp)
 {
 	assert_int_equal(vb_qp_destroy(qp), 0);
-	assert_int_equal(vb_roce_lane(rig->lane)->held_bytes, 0);
+	assert_int_equal(vb_roce_lane(rig->lane)->hold.used, 0);
 	rig_close(rig);
 }
 
 static inline uint64_t held_bytes(const struct rig *rig)
 {
-	return vb_roce_lane(rig->lane)->held_bytes;
+	return vb_roce_lane(rig->lane)->hold.used;
 }
 
 /* ---- The responder's peer ---------------------------------------------------------------------------------------- */
