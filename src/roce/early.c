@@ -9,7 +9,10 @@
 #include "roce/responder.h"
 #include "roce/selective.h"
 
-enum { TOLD_AGAIN = 8 };
+enum {
+	TOLD_AGAIN = 8,
+	TELL_EVERY = 64, /* packets that are held before the peer hears of them, though it does not ask */
+};
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
 {
@@ -38,7 +41,7 @@ static void tell_of(struct vb_qp *qp, uint32_t psn)
 		tell(s, newest_executed(qp));
 	uint32_t before = vb_psn_add(psn, VB_PSN_MASK + 1 - VB_BITMAP_PSNS);
 	tell(s, psn);
-	if (psn % VB_BITMAP_PSNS < VB_BITMAP_PSNS / 2 && vb_psn_diff(before, qp->responder.expected_psn) > 0)
+	if (psn % VB_BITMAP_PSNS < TELL_EVERY / 2 && vb_psn_diff(before, qp->responder.expected_psn) > 0)
 		tell(s, before);
 }
 
@@ -123,6 +126,7 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	add_executed(qp, expected_psn, psn, out->packet.bits);
 	assert(expected_psn <= VB_PSN_MASK);
 	vb_psn_clear(s->untold, VB_BITMAPS - 1, psn / VB_BITMAP_PSNS);
+	s->held_untold = 0;
 	vb_count(qp->lane, VB_BITMAP_SENT, 1);
 }
 
@@ -143,29 +147,48 @@ bool vb_early_has_any(const struct vb_qp *qp)
 	return s && s->requests.count > 0;
 }
 
+/* Where a hole begins, for the peer is to fill it, and where the peer asks, as it does with the last that it sends. */
+static bool is_to_be_told_now(const struct vb_qp *qp, const struct vb_packet *packet, uint32_t end_before)
+{
+	const struct vb_selective *s = selective_of(qp);
+	bool begins_a_hole = s->requests.count == 1 || packet->psn != end_before;
+	bool is_asked = packet->ackreq || vb_is_answered_by_a_response(vb_packet_row(packet));
+	return begins_a_hole || is_asked || s->held_untold >= TELL_EVERY;
+}
+
+static void note_held(struct vb_qp *qp, const struct vb_packet *packet, uint32_t end_before, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	vb_count(qp->lane, VB_HELD, 1);
+	tell_of(qp, packet->psn);
+	s->held_untold++;
+	if (is_to_be_told_now(qp, packet, end_before))
+		say(qp, now);
+}
+
 bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	bool is_read = vb_packet_row(packet)->message == VB_MESSAGE_READ;
-	uint32_t span = is_read ? vb_psn_count(qp, packet->dma_length) : 1;
+	uint32_t span = is_read ? vb_psn_count(qp, packet->dma_length) : 1, end_before = s->requests.end_psn;
 	switch (vb_hold_put(&s->requests, qp->responder.expected_psn, packet, span, vb_roce_hold_of(qp))) {
 	case VB_HOLD_TAKEN:
-		vb_count(qp->lane, VB_HELD, 1);
-		tell_of(qp, packet->psn);
+		note_held(qp, packet, end_before, now);
 		break;
 	case VB_HOLD_HAD:
 		vb_count(qp->lane, VB_DUPLICATES, 1);
 		tell_of(qp, packet->psn);
 		vb_early_note_duplicate(qp, packet->psn);
+		say(qp, now);
 		break;
 	case VB_HOLD_FULL:
 		if (s->requests.count == 0)
 			return false;
 		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
+		say(qp, now);
 		break;
 	}
 	vb_count(qp->lane, VB_OUT_OF_ORDER, 1);
-	say(qp, now);
 	return true;
 }
 

@@ -49,6 +49,7 @@ struct vb_selective {
 	/* The responder's. */
 	struct vb_hold requests;
 	uint64_t untold[VB_BITMAPS / 64]; /* of each bitmap: something in it is to be told */
+	uint32_t held_untold;             /* packets that came since the newest bitmap left */
 	uint32_t duplicate;               /* as in a bitmap: what came twice, and how often something did */
 	uint32_t told_duplicate;          /* in the newest bitmap */
 	uint32_t trimmed[VB_TRIMMED];     /* packets that are to be named: the newest, if there are more */

@@ -179,7 +179,8 @@ static void bitmap__tells_marks(void **state)
 		.dest_qpn = vb_qp_number(qp),
 		.psn = RIG_RQ_PSN + 1,
 		.payload = payload,
-		.payload_length = BYTES };
+		.payload_length = BYTES,
+		.ackreq = true };
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	assert_bitmap(rig, 0, 1 << 1);
 	assert_true(left(rig, 0)->becn);
@@ -188,6 +189,38 @@ static void bitmap__tells_marks(void **state)
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	assert_bitmap(rig, 0, 3 << 1);
 	assert_false(left(rig, 0)->becn);
+	close_rig(rig, qp);
+}
+
+static void receive_unasked(struct rig *rig, struct vb_qp *qp, uint32_t ahead)
+{
+	uint8_t payload[BYTES] = { 0 };
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_SEND_ONLY,
+			.psn = RIG_RQ_PSN + ahead,
+			.payload = payload,
+			.payload_length = BYTES });
+}
+
+static void bitmap__is_told_where_a_hole_begins_when_asked_and_every_so_often(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_unasked(rig, qp, 1);
+	assert_bitmap(rig, 0, 1 << 1);
+	receive_unasked(rig, qp, 2);
+	assert_int_equal(rig_transmit(rig), 0);
+	receive_unasked(rig, qp, 4);
+	assert_bitmap(rig, 0, 3 << 1 | 1 << 4);
+	receive_unasked(rig, qp, 3); /* what was late */
+	assert_bitmap(rig, 0, 15 << 1);
+	receive_unasked(rig, qp, 5);
+	receive_send(rig, qp, 6);
+	assert_bitmap(rig, 0, 63 << 1);
+	uint32_t ahead = 7;
+	for (; rig_transmit(rig) == 0; ahead++)
+		receive_unasked(rig, qp, ahead);
+	assert_int_equal(ahead, 7 + 64);
 	close_rig(rig, qp);
 }
 
@@ -302,6 +335,7 @@ int main(void)
 		cmocka_unit_test(responder__that_is_full_goes_on_without),
 		cmocka_unit_test(responder__gives_all_back_when_its_qp_goes),
 		cmocka_unit_test(bitmap__tells_marks),
+		cmocka_unit_test(bitmap__is_told_where_a_hole_begins_when_asked_and_every_so_often),
 		cmocka_unit_test(bitmap__tells_of_the_furthest),
 		cmocka_unit_test(bitmap__tells_of_what_was_executed_behind_a_read),
 		cmocka_unit_test(repeats__go_on_behind_one_that_is_gone),
