@@ -18,9 +18,11 @@ enum { LONGEST, SHARE, AGAIN, EVENLY };
 
 enum {
 	INCREASE = 4096,     /* bytes a round, as the plain window */
-	QUIET_TO_DOUBLE = 8, /* rounds without a queue, until the increase is twice as large */
+	QUIET_TO_DOUBLE = 4, /* rounds without a queue, until the increase is twice as large */
 	DOUBLINGS_MAX = 12,
 	GROWTH_MOST = 64,      /* and a 64th of the window at most */
+	VERY_QUIET = 16,       /* rounds, after which */
+	GROWTH_QUIET = 8,      /* it is an 8th */
 	PACED_LEAST = 1 << 19, /* bytes of a window */
 	LEAST_PACKETS = 2,     /* no cut goes below that */
 	FEW = 4,               /* packets that each flow may have in the queue, whatever it is for the others */
@@ -32,6 +34,7 @@ enum {
 	WAYS_MOST = 6,         /* half round trips, after which it gives way no more, whatever was measured */
 	SELDOM = 64,           /* round trips between two times to give way, where the window is cut */
 	GROUP = 4,             /* the shortest of the newest four to eight round trips is the queue that stands */
+	CLEARLY = 50,          /* that part of the longest queue is more than processes that wake up make of none */
 	UNMEASURED = 3,        /* losses in a row without a round trip between */
 	ALPHA_ONE = 1 << 16,
 };
@@ -52,6 +55,7 @@ struct state {
 	uint32_t window, before_cuts;         /* bytes; the latter before those in vain */
 	uint32_t grown_by;                    /* bytes acknowledged towards the next increase */
 	uint32_t round_acked, round_flight;   /* bytes acknowledged since round_at, and under way then */
+	uint32_t round_lost;                  /* packets, where they are counted */
 	uint32_t until_next_cut;              /* bytes still to be acknowledged before a mark counts again */
 	uint32_t alpha, mark_acked, mark_had; /* the share of marks, and the bytes that this window's is of */
 	uint8_t group_has, too_long, quiet;   /* round trips, the latter two in a row */
@@ -387,6 +391,12 @@ static void heed_queue(struct vb_cc *cc, struct state *state, vb_time now)
 
 /* ---- Losses ------------------------------------------------------------------------------------------------------ */
 
+/* Not what processes that wake up late make of none. */
+static bool is_lost_to_queue(const struct vb_cc *cc, const struct state *state)
+{
+	return standing(state) > larger(visible(state), parameter_ns(cc, LONGEST) / CLEARLY);
+}
+
 /* To what has a quarter of the queue, so not below what the way holds, but by no more than CUBIC's cut. */
 static void cut_for_loss(struct vb_cc *cc, struct state *state)
 {
@@ -402,13 +412,18 @@ static void doubt(const struct vb_cc *cc, struct state *state, vb_time now)
 	give_way(state, long_span(state), now);
 }
 
-static void take_loss(struct vb_cc *cc, struct state *state, vb_time now)
+/* packets: 0 where they are not counted, which is told once a recovery. */
+static void take_loss(struct vb_cc *cc, struct state *state, uint32_t packets, vb_time now)
 {
+	const bool is_heeded = packets > 0 && state->has_lost;
+	state->round_lost = sum(state->round_lost, packets);
 	state->has_lost = true;
+	if (is_heeded)
+		return;
 	state->unmeasured += state->unmeasured < UNMEASURED;
 	if (state->least == 0 || state->unmeasured == UNMEASURED)
 		cut_to(cc, state, state->window / 2);
-	else if (standing(state) > visible(state))
+	else if (is_lost_to_queue(cc, state))
 		cut_for_loss(cc, state);
 	else
 		doubt(cc, state, now);
@@ -420,14 +435,23 @@ static uint32_t arrived(const struct state *state, uint32_t rtt, vb_time now)
 	return scaled(state->round_acked, rtt, larger(as_ns(vb_time_since(state->round_at, now)), 1));
 }
 
+/* What is left of that, where losses are counted, and where they are not. */
+static uint32_t left_of_round(const struct vb_cc *cc, const struct state *state, uint32_t rtt, vb_time now)
+{
+	const uint32_t lost = scaled(cc->min_window, state->round_lost, 1);
+	if (state->round_lost == 0)
+		return arrived(state, rtt, now);
+	return scaled(state->round_flight, state->round_acked, larger(sum(state->round_acked, lost), 1));
+}
+
 /* Where a queue is too short to be seen, or was there from the first, much is lost: a quarter, and more than a few. */
 static void heed_much_lost(struct vb_cc *cc, struct state *state, uint32_t rtt, vb_time now)
 {
 	if (!state->has_lost || state->is_settling)
 		return;
-	const uint32_t there = arrived(state, rtt, now);
-	if (sum(there, packets(cc, FEW)) < state->round_flight / 4 * 3)
-		cut_to(cc, state, there);
+	const uint32_t left = left_of_round(cc, state, rtt, now);
+	if (sum(left, packets(cc, FEW)) < state->round_flight / 4 * 3)
+		cut_to(cc, state, left);
 }
 
 static void take_round(struct vb_cc *cc, struct state *state, const struct vb_cc_signal *signal)
@@ -444,7 +468,7 @@ static void take_round(struct vb_cc *cc, struct state *state, const struct vb_cc
 		heed_queue(cc, state, signal->now);
 	}
 	state->round_at = signal->now;
-	state->round_acked = 0;
+	state->round_acked = state->round_lost = 0;
 	state->round_flight = signal->flight;
 	state->has_lost = false;
 }
@@ -480,7 +504,8 @@ static void take_cnp(struct vb_cc *cc, struct state *state)
 static uint32_t increase(const struct state *state)
 {
 	const uint32_t doublings = smaller(state->quiet / QUIET_TO_DOUBLE, DOUBLINGS_MAX);
-	return smaller((uint32_t)INCREASE << doublings, larger(INCREASE, state->window / GROWTH_MOST));
+	const uint32_t most = state->window / (state->quiet < VERY_QUIET ? GROWTH_MOST : GROWTH_QUIET);
+	return smaller((uint32_t)INCREASE << doublings, larger(INCREASE, most));
 }
 
 static void grow(struct vb_cc *cc, struct state *state, uint32_t acked)
@@ -516,7 +541,7 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 	if (signal->event == VB_CC_ACKED)
 		take_ack(cc, state, signal);
 	else if (signal->event == VB_CC_LOST)
-		take_loss(cc, state, signal->now);
+		take_loss(cc, state, signal->lost, signal->now);
 	else
 		take_cnp(cc, state);
 	answer(cc, state);
@@ -540,7 +565,7 @@ static const struct vb_cc_parameter parameters[] = {
 const struct vb_cc_algorithm vb_cc_queue = {
 	.name = "queue",
 	.help = "a window that goes by the queue that round trips show, and by losses only where there is one",
-	.goes_by = VB_CC_BY_DELAY | VB_CC_BY_LOSSES | VB_CC_BY_MARKS,
+	.goes_by = VB_CC_BY_DELAY | VB_CC_BY_LOSSES | VB_CC_BY_EACH_LOSS | VB_CC_BY_MARKS,
 	.state_bytes = sizeof(struct state),
 	.init = init,
 	.on_signal = on_signal,

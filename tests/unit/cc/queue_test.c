@@ -222,6 +222,50 @@ static void queue__much_that_is_lost_counts_without_one(void **state)
 	stop(&flow);
 }
 
+static void lose_packets(struct flow *flow, uint32_t packets)
+{
+	tell(flow, (struct vb_cc_signal){ .event = VB_CC_LOST, .lost = packets, .flight = flow->cc.window_bytes });
+}
+
+/* Where they are counted it is the count that says so, however long nothing was heard. */
+static void queue__losses_that_are_counted_count_by_their_share(void **state)
+{
+	for (int is_much = 0; is_much < 2; is_much++) {
+		struct flow flow;
+		start_with_a_mebibyte(&flow);
+		lose_packets(&flow, 1);
+		rounds(&flow, 200, 100 * VB_US);
+		const uint32_t before = flow.cc.window_bytes, packets = before / flow.cc.min_window;
+		for (uint32_t i = 0; i < packets / (is_much ? 2 : 8); i++)
+			lose_packets(&flow, 1);
+		assert_int_equal(flow.cc.window_bytes, before);
+		flow.now += 2 * VB_MS;
+		tell(&flow, (struct vb_cc_signal){
+				    .event = VB_CC_ACKED, .acked = before / 2, .flight = before, .rtt = 100 * VB_US });
+		if (is_much)
+			assert_in_range(flow.cc.window_bytes, before / 5 * 2, before / 3 * 2);
+		else
+			assert_true(flow.cc.window_bytes >= before);
+		stop(&flow);
+	}
+}
+
+/* A queue that is as long as processes are late when they wake up is none. */
+static void queue__losses_with_a_very_short_one_do_not_count(void **state)
+{
+	struct flow flow;
+	start(&flow, "queue");
+	round_of(&flow, 50 * VB_US);
+	rounds(&flow, 8, 120 * VB_US);
+	uint32_t before = flow.cc.window_bytes;
+	lose_packets(&flow, 1);
+	flow.now += 50 * VB_MS;
+	round_of(&flow, 50 * VB_US);
+	round_of(&flow, 50 * VB_US);
+	assert_true(flow.cc.window_bytes >= before);
+	stop(&flow);
+}
+
 static void queue__gives_way_to_see_how_long_the_way_is(void **state)
 {
 	struct flow flow;
@@ -333,6 +377,8 @@ int main(void)
 		cmocka_unit_test(queue__losses_do_not_cut_below_what_the_way_holds),
 		cmocka_unit_test(queue__losses_count_where_no_round_trip_is_measured),
 		cmocka_unit_test(queue__much_that_is_lost_counts_without_one),
+		cmocka_unit_test(queue__losses_that_are_counted_count_by_their_share),
+		cmocka_unit_test(queue__losses_with_a_very_short_one_do_not_count),
 		cmocka_unit_test(queue__gives_way_to_see_how_long_the_way_is),
 		cmocka_unit_test(queue__gives_way_no_longer_when_nothing_is_measured),
 		cmocka_unit_test(queue__is_paced_on_long_ways),
