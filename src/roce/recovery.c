@@ -15,6 +15,7 @@
 #include "roce/selective.h"
 #include "core/send_queue.h"
 
+#define SOONER       4 /* of selective peers: 250 us instead of 1 ms */
 #define PROBE_MAX    (8 * VB_MS)
 #define PATIENCE_MAX (64 * VB_MS)
 #define RTT_MAX      (1 * VB_S) /* what took longer says that somebody stood still */
@@ -22,11 +23,19 @@
 #define WORRY             (300 * VB_MS)
 #define STALE_ACKS_HEEDED 64 /* answers to something old that postpone the timers, between two of progress */
 
+/* A peer that recovers selectively and has lost something is asked sooner: the question costs it nothing but itself. */
+static vb_time least_silence(const struct vb_qp *qp)
+{
+	vb_time patience = vb_retry_patience(qp);
+	bool is_sooner = vb_roce(qp)->selective && vb_roce(qp)->recovery.srtt && patience <= qp->lane->least_silence;
+	return is_sooner ? patience / SOONER : patience;
+}
+
 static vb_time probe_interval(const struct vb_qp *qp)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	const struct vb_requester *rq = &qp->requester;
-	vb_time least = vb_retry_patience(qp), base = 4 * re->srtt > least ? 4 * re->srtt : least;
+	vb_time least = least_silence(qp), base = 4 * re->srtt > least ? 4 * re->srtt : least;
 	if (base > PROBE_MAX)
 		return base;
 	vb_time interval = base << rq->backoff;
@@ -134,6 +143,7 @@ void vb_recovery_measure(struct vb_qp *qp, vb_time rtt)
 {
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	re->srtt = re->srtt ? re->srtt + (rtt - re->srtt) / 8 : rtt;
+	vb_selective_note_rtt(qp, rtt);
 	assert(re->srtt >= 0);
 }
 

@@ -57,21 +57,33 @@ bool vb_requester_build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send
 	return vb_batch_add_wqe(batch, out, qp, wqe, vb_offset_of(qp, index), bytes_between(qp, wqe, index, end));
 }
 
-/* It has windows in plenty, and what follows is not held back. */
-static bool is_spared(const struct vb_qp *qp)
+/* After so many bytes who has windows in plenty asks, and what follows is not held back; 0: it has not. Where what is
+ * lost is sent again by itself, windows may be smaller. */
+static uint32_t spared_bytes(const struct vb_qp *qp)
 {
 	uint32_t spared = vb_roce_lane_of(qp)->config.acks.spared_bytes;
-	return spared && !vb_congestion_counts_packets(&vb_roce(qp)->congestion) && vb_flight_is_ample(qp, 4 * spared);
+	if (!spared || vb_congestion_counts_packets(&vb_roce(qp)->congestion))
+		return 0;
+	while (vb_roce(qp)->selective && spared / 2 >= vb_roce(qp)->ask_every && !vb_flight_is_ample(qp, 4 * spared))
+		spared /= 2;
+	return vb_flight_is_ample(qp, 4 * spared) ? spared : 0;
 }
 
+/* Where what is lost is sent again by itself, a small window has more than one packet that asks: else it waits for a
+ * probe whenever that one is lost. */
 static uint32_t ask_every(const struct vb_qp *qp)
 {
-	return is_spared(qp) ? vb_roce_lane_of(qp)->config.acks.spared_bytes : vb_roce(qp)->ask_every;
+	uint32_t spared = spared_bytes(qp), every = vb_roce(qp)->ask_every;
+	uint32_t quarter = vb_roce(qp)->congestion.cc.window_bytes / 4;
+	if (spared)
+		return spared;
+	bool is_shared = vb_roce(qp)->selective && !vb_roce_lane_of(qp)->config.acks.by_count_alone;
+	return is_shared && quarter < every ? quarter : every;
 }
 
 bool vb_requester_asks_later(const struct vb_qp *qp)
 {
-	return is_spared(qp) && vb_roce(qp)->since_ackreq < vb_roce_lane_of(qp)->config.acks.spared_bytes;
+	return vb_roce(qp)->since_ackreq < spared_bytes(qp);
 }
 
 /* This packet fills the window, and no ack that would reopen it has been asked for. */
@@ -79,7 +91,7 @@ static bool ends_a_window(const struct vb_qp *qp)
 {
 	if (!vb_flight_nears_end(qp, qp->mtu + vb_roce(qp)->overhead))
 		return false;
-	bool asks_when_full = !vb_roce_lane_of(qp)->config.acks.by_count_alone && !is_spared(qp);
+	bool asks_when_full = !vb_roce_lane_of(qp)->config.acks.by_count_alone && !spared_bytes(qp);
 	return asks_when_full || vb_roce(qp)->flight.out <= vb_roce(qp)->since_ackreq;
 }
 

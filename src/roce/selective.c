@@ -42,6 +42,7 @@ void vb_selective_begin_requests(struct vb_qp *qp)
 		return;
 	vb_selective_stop_requests(qp);
 	s->executed_psn = s->cut_psn = qp->attr.sq_psn & VB_PSN_MASK;
+	s->least_rtt = 0; /* of another peer */
 }
 
 void vb_selective_stop_requests(struct vb_qp *qp)
@@ -164,12 +165,20 @@ static bool is_after(const struct vb_sent_newest *newest, vb_time sent_at, uint3
 	return later > 0 || (later == 0 && vb_psn_diff(newest->psn, psn) > 0);
 }
 
-static void see(struct vb_sent_newest *newest, const struct vb_sent *sent, uint32_t psn, vb_time now)
+/* It is the first one that has arrived, and the second is still on its way. RFC 8985, section 6.2, step 2. */
+static bool is_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time took)
 {
-	vb_time sent_at = vb_sent_at(sent, psn);
+	const struct vb_sent *sent = &selective_of(qp)->sent;
+	return vb_psn_bit(sent->again, sent->mask, psn) && took < selective_of(qp)->least_rtt;
+}
+
+static void see(const struct vb_qp *qp, struct vb_sent_newest *newest, uint32_t psn, vb_time now)
+{
+	vb_time sent_at = vb_sent_at(&selective_of(qp)->sent, psn), took = vb_time_since(sent_at, now);
 	if (newest->is_set && (is_after(newest, sent_at, psn) || newest->psn == psn))
 		return;
-	*newest = (struct vb_sent_newest){ true, psn, sent_at, vb_time_since(sent_at, now) };
+	if (!is_of_the_first(qp, psn, took))
+		*newest = (struct vb_sent_newest){ true, psn, sent_at, took };
 }
 
 /* Its part of the windows is free. Gives the bytes of its message, of which congestion control is told. */
@@ -183,6 +192,13 @@ static uint32_t arrive(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t
 		vb_flight_remove(qp, cost.out, cost.in);
 	vb_sent_arrive(&s->sent, psn);
 	return bytes_between(qp, wqe, index, index + 1);
+}
+
+void vb_selective_note_rtt(struct vb_qp *qp, vb_time rtt)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (s && (s->least_rtt == 0 || rtt < s->least_rtt))
+		s->least_rtt = rtt;
 }
 
 /* A round trip is measured by what was sent once, since account is kept. */
@@ -246,8 +262,8 @@ void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now
 			continue;
 		vb_lateness_note_arrival(qp, psn, now);
 		measure(qp, psn, now);
-		see(&s->requests_seen, &s->sent, psn, now);
-		see(&s->responses_seen, &s->sent, psn, now);
+		see(qp, &s->requests_seen, psn, now);
+		see(qp, &s->responses_seen, psn, now);
 	}
 	vb_sent_pass(&s->sent, from, to);
 	if (vb_psn_diff(qp->requester.una_psn, s->sent.known_psn) >= 0)
@@ -371,8 +387,8 @@ void vb_selective_await(struct vb_qp *qp, uint32_t psn, vb_time now)
 	vb_selective_note_executed(qp, vb_psn_add(psn, 1));
 	if (!is_under_way(qp, psn) || !keep(qp, now, now))
 		return;
-	see(&s->requests_seen, &s->sent, psn, now);
-	see(&s->responses_seen, &s->sent, psn, now);
+	see(qp, &s->requests_seen, psn, now);
+	see(qp, &s->responses_seen, psn, now);
 	vb_selective_judge(qp, now);
 }
 
@@ -414,8 +430,8 @@ void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time
 		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
 		break;
 	}
-	see(&s->requests_seen, &s->sent, packet->psn, now);
-	see(&s->responses_seen, &s->sent, packet->psn, now);
+	see(qp, &s->requests_seen, packet->psn, now);
+	see(qp, &s->responses_seen, packet->psn, now);
 	if (acked)
 		progress(qp, packet, acked, now);
 	vb_selective_judge(qp, now);
@@ -435,7 +451,7 @@ static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time no
 	bool is_answered = needs_response(wqe) && vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) > 0;
 	if (is_answered || vb_psn_bit(s->sent.taken, s->sent.mask, psn))
 		return false;
-	see(&s->requests_seen, &s->sent, psn, now);
+	see(qp, &s->requests_seen, psn, now);
 	if (needs_response(wqe)) {
 		vb_lateness_note_arrival(qp, psn, now);
 		find(qp, wqe, psn); /* the bits of its responses follow */

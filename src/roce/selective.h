@@ -69,6 +69,7 @@ struct vb_selective {
 	uint8_t resent_next;
 	uint32_t again;          /* packets sent again, ever */
 	uint32_t peer_duplicate; /* as the peer last told */
+	vb_time least_rtt;       /* 0: unknown */
 	vb_time rtt, rtt_at;     /* measured since account is kept, and not told; when one was told last */
 	vb_time kept_at;         /* what left before that is taken to have left then */
 	uint32_t cut_psn;        /* congestion control has been told of losses of what comes before */
@@ -95,6 +96,7 @@ void vb_selective_check(const struct vb_qp *qp);
 
 /* A round trip that was measured while something is missing; 0: none, or one was told less than a round trip ago. */
 vb_time vb_selective_rtt(struct vb_qp *qp, vb_time now);
+void vb_selective_note_rtt(struct vb_qp *qp, vb_time rtt);
 /* Something is missing. */
 bool vb_selective_keeps_account(const struct vb_qp *qp);
 /* Something to be sent again. */

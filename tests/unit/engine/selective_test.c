@@ -55,6 +55,47 @@ static void requester__sends_again_what_is_lost_once_more(void **state)
 	close_rig(rig, qp);
 }
 
+/* What was sent again arrives sooner than it can: it is the first one, which was only late. Else all that was sent
+ * between the two would be missed far too soon. */
+static void requester__takes_what_comes_too_soon_for_what_was_sent_first(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	measure_round_trip(rig, qp);
+	post_writes(rig, qp, 3); /* PSNs 1 to 3 */
+	wait(rig, ROUND_TRIP);
+	receive_bitmap(rig, qp, 1, 1 << 2 | 1 << 3, 0);
+	wait(rig, ROUND_TRIP / 8);
+	post_writes(rig, qp, 1); /* PSN 4 */
+	wait(rig, ROUND_TRIP / 8);
+	assert_leaves(rig, 1, (uint32_t[]){ 1 });
+	wait(rig, ROUND_TRIP / 8);
+	receive_ack(rig, qp, 3);
+	wait(rig, ROUND_TRIP / 2);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_int_equal(rig_counter(rig, VB_LOST), 1);
+	assert_int_equal(packets_in_flight(qp), 1);
+	close_rig(rig, qp);
+}
+
+/* One that is lost of them keeps nobody waiting for a probe. */
+static void requester__asks_more_than_once_a_window(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	uint32_t asking = 0, left_in_all = 0;
+	measure_round_trip(rig, qp);
+	vb_roce(qp)->congestion.cc.window_bytes = 16 * (RIG_MTU + VB_PACKET_OVERHEAD);
+	struct vb_sge sge = rig_sge(rig, 0, 40 * RIG_MTU);
+	rig_post(qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_WRITE, .sges = &sge, .sge_count = 1 });
+	for (unsigned n; (n = rig_transmit(rig)) > 0; left_in_all += n)
+		for (unsigned i = 0; i < n; i++)
+			asking += left(rig, i)->ackreq;
+	assert_int_equal(left_in_all, 16);
+	assert_in_range(asking, 4, 5);
+	close_rig(rig, qp);
+}
+
 static void requester__sends_nothing_again_that_is_only_late(void **state)
 {
 	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
@@ -306,6 +347,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requester__sends_again_what_is_missing_alone),
 		cmocka_unit_test(requester__sends_again_what_is_lost_once_more),
+		cmocka_unit_test(requester__takes_what_comes_too_soon_for_what_was_sent_first),
+		cmocka_unit_test(requester__asks_more_than_once_a_window),
 		cmocka_unit_test(requester__sends_nothing_again_that_is_only_late),
 		cmocka_unit_test(requester__learns_from_duplicates_how_late_packets_are),
 		cmocka_unit_test(requester__goes_on_while_something_is_missing),
