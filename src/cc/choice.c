@@ -212,5 +212,5 @@ int vb_cc_choose_live(const char *text, struct vb_cc_choice *choice, char *why, 
 
 bool vb_cc_takes_marks_live(const struct vb_cc_algorithm *algorithm)
 {
-	return algorithm != &vb_cc_window && algorithm->goes_by & VB_CC_BY_MARKS;
+	return algorithm && algorithm != &vb_cc_window && algorithm->goes_by & VB_CC_BY_MARKS;
 }

@@ -107,9 +107,11 @@ static bool parse_file(const char *text)
 	return *text != '\0';
 }
 
+/* auto: none, and it goes by what the peer is. */
 static bool parse_cc(const char *text, struct vb_cc_choice *choice, char *why, size_t why_size)
 {
-	return vb_cc_choose_live(text, choice, why, (unsigned)why_size) == 0;
+	*choice = (struct vb_cc_choice){ 0 };
+	return strcmp(text, "auto") == 0 || vb_cc_choose_live(text, choice, why, (unsigned)why_size) == 0;
 }
 
 static bool parse_faults(const char *text, bool *are_of_packets, char *why, size_t why_size)

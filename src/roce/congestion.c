@@ -50,23 +50,49 @@ static uint32_t largest_window(const struct vb_qp *qp, uint32_t wanted)
 	return wanted < least_window(qp) ? least_window(qp) : wanted;
 }
 
-int vb_congestion_start(struct vb_qp *qp, vb_time now)
+/* Where nobody has chosen one: with go-back-N a lost packet costs all behind it, whatever the cause; where it alone is
+ * sent again, it counts as congestion only if there is a queue. */
+static const struct vb_cc_algorithm *default_of(const struct vb_qp *qp)
+{
+	bool has_agreed = vb_roce(qp)->selective && vb_roce_lane_of(qp)->config.recovery == VB_RECOVERY_AGREED;
+	return has_agreed ? &vb_cc_queue : &vb_cc_window;
+}
+
+static int start(struct vb_qp *qp, vb_time now)
 {
 	struct vb_congestion *c = &vb_roce(qp)->congestion;
 	struct vb_cc_config config = c->config ? *c->config : vb_roce_lane_of(qp)->config.cc;
 	if (!config.algorithm)
-		config.algorithm = &vb_cc_window;
+		config.algorithm = default_of(qp);
 	config.max_window = largest_window(qp, config.max_window);
 	int error = vb_cc_start(&c->cc, &config, least_window(qp), now);
+	if (!error)
+		c->wants_packets = config.algorithm->on_send != NULL;
+	return error;
+}
+
+int vb_congestion_start(struct vb_qp *qp, vb_time now)
+{
+	struct vb_congestion *c = &vb_roce(qp)->congestion;
+	int error = start(qp, now);
 	if (error)
 		return error;
-	c->wants_packets = config.algorithm->on_send != NULL;
 	c->next_send_at = now;
 	c->rest = 0;
 	c->tally = (struct vb_tally){ 0 };
 	vb_congestion_stop(qp);
 	assert(c->cc.algorithm && c->cc.window_bytes > 0);
 	return 0;
+}
+
+void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_congestion *c = &vb_roce(qp)->congestion;
+	bool was_chosen = c->config || vb_roce_lane_of(qp)->config.cc.algorithm;
+	if (was_chosen || !c->cc.algorithm || c->cc.algorithm == default_of(qp))
+		return;
+	start(qp, now); /* without memory it goes on as it did */
+	assert(c->cc.algorithm && c->cc.rate == 0);
 }
 
 void vb_congestion_stop(struct vb_qp *qp)

@@ -55,7 +55,9 @@ static inline bool vb_congestion_counts_packets(const struct vb_congestion *cong
 
 void vb_congestion_init(struct vb_qp *qp);
 int vb_congestion_start(struct vb_qp *qp, vb_time now); /* afresh; -ENOMEM */
-void vb_congestion_stop(struct vb_qp *qp);              /* nothing is to be sent for now */
+/* It recovers selectively from now on: where no algorithm was chosen, another one fits. */
+void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now);
+void vb_congestion_stop(struct vb_qp *qp); /* nothing is to be sent for now */
 void vb_congestion_end(struct vb_qp *qp);
 /* Nothing where none runs. */
 void vb_congestion_tell(struct vb_qp *qp, const struct vb_cc_signal *signal);

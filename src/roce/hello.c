@@ -44,6 +44,7 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 	}
 	if (vb_selective_begin(qp, packet->hold_bytes))
 		return; /* without memory: it goes on as it did */
+	vb_congestion_note_agreement(qp, qp->lane->now);
 	vb_roce(qp)->hello_is_due = false;
 	if (packet->hello & VB_HELLO_ANSWERS)
 		return;

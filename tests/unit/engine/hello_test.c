@@ -45,6 +45,30 @@ static void post_write(struct rig *rig, struct vb_qp *qp)
 			     .opcode = VB_WR_RDMA_WRITE, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 });
 }
 
+/* A loss of a stranger's counts as congestion, one of a peer that recovers selectively only where there is a queue;
+ * unless somebody has chosen otherwise. */
+static void hello__makes_losses_no_congestion_unless_an_algorithm_was_chosen(void **state)
+{
+	struct rig *rig = open_agreeing_rig(true);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	assert_ptr_equal(vb_roce(qp)->congestion.cc.algorithm, &vb_cc_window);
+	receive_hello(rig, qp, 0);
+	assert_ptr_equal(vb_roce(qp)->congestion.cc.algorithm, &vb_cc_queue);
+	uint32_t grown = vb_roce(qp)->congestion.cc.window_bytes += RIG_MTU;
+	receive_hello(rig, qp, VB_HELLO_ANSWERS);
+	assert_int_equal(vb_roce(qp)->congestion.cc.window_bytes, grown); /* once */
+	close_rig(rig, qp);
+
+	rig = rig_open_lane(64,
+		&(struct vb_lane_config){
+			.seed = 1, .slot = 1, .recovery = VB_RECOVERY_AGREED, .cc = { .algorithm = &vb_cc_window } });
+	qp = rig_connected(rig, NULL);
+	receive_hello(rig, qp, 0);
+	assert_non_null(vb_roce(qp)->selective);
+	assert_ptr_equal(vb_roce(qp)->congestion.cc.algorithm, &vb_cc_window);
+	close_rig(rig, qp);
+}
+
 static void hello__is_said_before_the_first_data_and_answered(void **state)
 {
 	struct rig *rig = open_agreeing_rig(true);
@@ -196,6 +220,7 @@ static void bitmap__to_a_qp_that_goes_back_is_a_nak(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hello__makes_losses_no_congestion_unless_an_algorithm_was_chosen),
 		cmocka_unit_test(hello__is_said_before_the_first_data_and_answered),
 		cmocka_unit_test(hello__of_the_peer_is_answered_by_who_did_not_ask),
 		cmocka_unit_test(hello__once_more_forgets_nothing),

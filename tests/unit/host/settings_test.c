@@ -25,7 +25,7 @@ static void parse__nothing_gives_the_defaults(void **state)
 	assert_string_equal(settings.text[VB_SETTING_DEVICES], "all");
 	assert_string_equal(settings.text[VB_SETTING_PCAP], "");
 	assert_false(settings.is_given[VB_SETTING_DEVICES]);
-	assert_ptr_equal(settings.cc.algorithm, &vb_cc_window);
+	assert_null(settings.cc.algorithm);
 }
 
 static void parse__good_values_are_taken(void **state)
