@@ -132,6 +132,9 @@ extern const struct vb_cc_algorithm vb_cc_swift;
 extern const struct vb_cc_algorithm vb_cc_nscc;
 /* By the queue that round trips show; losses without one do not count. */
 extern const struct vb_cc_algorithm vb_cc_queue;
+/* The same for hosts whose processes wait for their cores, which round trips show as a queue that no smaller window
+ * makes shorter: they alone cut nothing (longest=1s). */
+extern const uint64_t vb_cc_queue_of_hosts[VB_CC_PARAMETERS_MAX];
 /* No congestion control. */
 extern const struct vb_cc_algorithm vb_cc_none;
 /* A rate that CNPs, or marks in acknowledgements, cut. */

@@ -14,7 +14,7 @@
 #include "base/invariant.h"
 #include "cc/cc.h"
 
-enum { LONGEST, SHARE, AGAIN, EVENLY };
+enum { LONGEST, SHARE, AGAIN, EVENLY, SHORTEST };
 
 enum {
 	INCREASE = 4096,     /* bytes a round, as the plain window */
@@ -34,10 +34,15 @@ enum {
 	WAYS_MOST = 6,         /* half round trips, after which it gives way no more, whatever was measured */
 	SELDOM = 64,           /* round trips between two times to give way, where the window is cut */
 	GROUP = 4,             /* the shortest of the newest four to eight round trips is the queue that stands */
-	CLEARLY = 50,          /* that part of the longest queue is more than processes that wake up make of none */
 	UNMEASURED = 3,        /* losses in a row without a round trip between */
 	ALPHA_ONE = 1 << 16,
 };
+
+/* Presets of parameters. */
+#define OF_SHORTEST    (VB_GAIN_ONE / 4)
+#define AGAIN_AFTER    (5 * VB_S)
+#define EVENLY_FROM    VB_MS
+#define SHORTEST_QUEUE (500 * VB_US)
 
 #define WAY_LEAST 10000000 /* ns, for flows that give way at the same time to meet */
 
@@ -394,7 +399,7 @@ static void heed_queue(struct vb_cc *cc, struct state *state, vb_time now)
 /* Not what processes that wake up late make of none. */
 static bool is_lost_to_queue(const struct vb_cc *cc, const struct state *state)
 {
-	return standing(state) > larger(visible(state), parameter_ns(cc, LONGEST) / CLEARLY);
+	return standing(state) > larger(visible(state), parameter_ns(cc, SHORTEST));
 }
 
 /* To what has a quarter of the queue, so not below what the way holds, but by no more than CUBIC's cut. */
@@ -444,13 +449,13 @@ static uint32_t left_of_round(const struct vb_cc *cc, const struct state *state,
 	return scaled(state->round_flight, state->round_acked, larger(sum(state->round_acked, lost), 1));
 }
 
-/* Where a queue is too short to be seen, or was there from the first, much is lost: a quarter, and more than a few. */
+/* Where a queue is too short to be seen, or was there from the first, much is lost: a fifth, and more than a few. */
 static void heed_much_lost(struct vb_cc *cc, struct state *state, uint32_t rtt, vb_time now)
 {
 	if (!state->has_lost || state->is_settling)
 		return;
 	const uint32_t left = left_of_round(cc, state, rtt, now);
-	if (sum(left, packets(cc, FEW)) < state->round_flight / 4 * 3)
+	if (sum(left, packets(cc, FEW)) < state->round_flight / 5 * 4)
 		cut_to(cc, state, left);
 }
 
@@ -552,13 +557,20 @@ static const struct vb_cc_parameter parameters[] = {
 	[LONGEST] = { "longest", VB_QUANTITY_TIME, 5 * VB_MS, VB_US, VB_S,
 		"how much longer than the shortest a round trip may be; 5ms: as CoDel's target (RFC 8289), and "
 		"more than processes that wake up vary" },
-	[SHARE] = { "share", VB_QUANTITY_GAIN, VB_GAIN_ONE / 4, VB_GAIN_ONE / 1024, VB_GAIN_ONE,
+	[SHARE] = { "share", VB_QUANTITY_GAIN, OF_SHORTEST, VB_GAIN_ONE / 1024, VB_GAIN_ONE,
 		"or this share of the shortest, if that is longer; 1/4: assumed" },
-	[AGAIN] = { "again", VB_QUANTITY_TIME, 5 * VB_S, 10 * VB_MS, 3600 * VB_S,
+	[AGAIN] = { "again", VB_QUANTITY_TIME, AGAIN_AFTER, 10 * VB_MS, 3600 * VB_S,
 		"after so long without one about as short it gives way to measure that anew; 5s: as BBR's second "
 		"version, and not more often than each 100 round trips" },
-	[EVENLY] = { "evenly", VB_QUANTITY_TIME, VB_MS, VB_NS, 3600 * VB_S,
+	[EVENLY] = { "evenly", VB_QUANTITY_TIME, EVENLY_FROM, VB_NS, 3600 * VB_S,
 		"packets leave evenly where the shortest round trip is as long; 1ms: assumed" },
+	[SHORTEST] = { "shortest", VB_QUANTITY_TIME, SHORTEST_QUEUE, VB_NS, VB_S,
+		"a loss counts where the queue is longer; 500us: processes that wake up late make as long a one of none" },
+};
+
+const uint64_t vb_cc_queue_of_hosts[VB_CC_PARAMETERS_MAX] = {
+	[LONGEST] = VB_S, [SHARE] = OF_SHORTEST, [AGAIN] = AGAIN_AFTER, [EVENLY] = EVENLY_FROM,
+	[SHORTEST] = SHORTEST_QUEUE,
 };
 /* clang-format on */
 

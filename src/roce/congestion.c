@@ -52,18 +52,26 @@ static uint32_t largest_window(const struct vb_qp *qp, uint32_t wanted)
 
 /* Where nobody has chosen one: with go-back-N a lost packet costs all behind it, whatever the cause; where it alone is
  * sent again, it counts as congestion only if there is a queue. */
-static const struct vb_cc_algorithm *default_of(const struct vb_qp *qp)
+static struct vb_cc_config default_of(const struct vb_qp *qp)
 {
 	bool has_agreed = vb_roce(qp)->selective && vb_roce_lane_of(qp)->config.recovery == VB_RECOVERY_AGREED;
-	return has_agreed ? &vb_cc_queue : &vb_cc_window;
+	struct vb_cc_config of_queue = { .algorithm = &vb_cc_queue, .parameters = vb_cc_queue_of_hosts };
+	return has_agreed ? of_queue : (struct vb_cc_config){ .algorithm = &vb_cc_window };
+}
+
+static bool was_chosen(const struct vb_qp *qp)
+{
+	return vb_roce(qp)->congestion.config || vb_roce_lane_of(qp)->config.cc.algorithm;
 }
 
 static int start(struct vb_qp *qp, vb_time now)
 {
 	struct vb_congestion *c = &vb_roce(qp)->congestion;
 	struct vb_cc_config config = c->config ? *c->config : vb_roce_lane_of(qp)->config.cc;
-	if (!config.algorithm)
-		config.algorithm = default_of(qp);
+	if (!was_chosen(qp)) {
+		config.algorithm = default_of(qp).algorithm;
+		config.parameters = default_of(qp).parameters;
+	}
 	config.max_window = largest_window(qp, config.max_window);
 	int error = vb_cc_start(&c->cc, &config, least_window(qp), now);
 	if (!error)
@@ -88,8 +96,7 @@ int vb_congestion_start(struct vb_qp *qp, vb_time now)
 void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now)
 {
 	const struct vb_congestion *c = &vb_roce(qp)->congestion;
-	bool was_chosen = c->config || vb_roce_lane_of(qp)->config.cc.algorithm;
-	if (was_chosen || !c->cc.algorithm || c->cc.algorithm == default_of(qp))
+	if (was_chosen(qp) || !c->cc.algorithm || c->cc.algorithm == default_of(qp).algorithm)
 		return;
 	start(qp, now); /* without memory it goes on as it did */
 	assert(c->cc.algorithm && c->cc.rate == 0);
