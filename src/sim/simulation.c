@@ -571,8 +571,9 @@ int simulation_run(struct simulation *simulation, char *why, size_t size)
 		rc = step_job_run_alone(simulation, why, size);
 	else if (!rc && simulation->tries_alone && alone_is_wanted(simulation))
 		rc = alone_run(simulation, why, size);
-	if (!rc && simulation->is_checked && simulation->result.end == FABRIC_DONE)
-		rc = flow_check_run(simulation, simulation->check_part, &simulation->check, why, size);
+	simulation->is_checking = !rc && simulation->is_checked && simulation->result.end == FABRIC_DONE;
+	if (simulation->is_checking)
+		rc = flow_check_run(simulation, &simulation->check_limit, &simulation->check, why, size);
 	return rc;
 }
 

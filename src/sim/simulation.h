@@ -35,10 +35,11 @@ struct simulation {
 	struct service *services; /* their jobs are behind those of collectives */
 	uint32_t service_count;
 	struct job **jobs;
-	uint32_t *workload_of; /* by job of a collective */
-	bool tries_alone;      /* the caller's */
-	bool is_checked;       /* the caller's: a run by flows is held against packets */
-	double check_part;     /* the caller's, of that check: the part of each message's bytes, or 0 */
+	uint32_t *workload_of;          /* by job of a collective */
+	bool tries_alone;               /* the caller's */
+	bool is_checked;                /* the caller's: a run by flows is held against packets */
+	struct check_limit check_limit; /* the caller's, of checks */
+	bool is_checking;               /* it runs for that */
 	struct flow_check check;
 	bool explains_job;   /* the caller's, with config.tells_messages and tells_series: transfers have causes */
 	vb_time *alone;      /* by workload: how long it takes without the others; NULL: it was not tried */
