@@ -528,6 +528,8 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 		rc = set_faults(simulation, why, size);
 	if (!rc)
 		rc = ranks_place(simulation, why, size);
+	if (!rc && is_of_steps(scenario, files))
+		rc = step_times_read_traces(simulation, why, size);
 	if (!rc)
 		rc = make_flows(simulation, files, why, size);
 	if (!rc)
@@ -595,6 +597,7 @@ void simulation_free(struct simulation *simulation)
 	free(simulation->jobs);
 	free(simulation->workload_of);
 	free(simulation->alone);
+	free(simulation->traces);
 	free(simulation->gpu_of);
 	flow_list_free(&simulation->flows);
 	network_free(&simulation->network);

@@ -13,6 +13,7 @@
 #include "sim/flow_check.h"
 #include "sim/scenario.h"
 #include "sim/services.h"
+#include "sim/step_times.h"
 #include "sim/warnings.h"
 
 enum { SIMULATION_LABELS = 8 };
@@ -46,6 +47,7 @@ struct simulation {
 	uint32_t runs_alone; /* that have begun */
 	enum fabric_end alone_end; /* of the first of them that did not come to its end; FABRIC_DONE: all did */
 	uint32_t job_count;
+	struct compute_trace *traces; /* by workload (step_times.h); NULL: no step has one */
 	uint32_t step_count; /* workloads that are steps of training (step.h), and nothing else is; by packets they are
 				a graph */
 	uint32_t *captured;

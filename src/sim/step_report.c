@@ -78,7 +78,7 @@ void step_report_plan(FILE *out, const struct step *step)
 {
 	const struct step_plan *plan = &step->plan;
 	const struct gpu *smallest = step_gpus_smallest(step);
-	char tokens[32], work[32];
+	char tokens[32], work[32], missing[300];
 
 	fprintf(out, "model   %s: %" PRIu64 " parameters", plan->model.name, model_parameters(&plan->model));
 	if (plan->model.experts)
@@ -107,7 +107,8 @@ void step_report_plan(FILE *out, const struct step *step)
 		step->memory.state / GB, step->memory.activations / GB, step->memory.ends / GB);
 	fprintf(out, "work    %sFLOP, ", value_count_text(plan_work(plan), work, sizeof(work)));
 	if (step->compute_times)
-		fprintf(out, "in the kernels' times of %s\n", step->compute_times);
+		fprintf(out, "in the kernels' times of %s%s\n", step->compute_times,
+			step_times_by_mfu(plan, missing, sizeof(missing)) ? ", what it has not by mfu" : "");
 	else
 		fprintf(out, "at %.4g%% of %.4g TFLOP/s%s while kernels run\n", plan->mfu * 100, step_gpus_tflops(step),
 			plan->kinds.count ? ", a mean," : "");
