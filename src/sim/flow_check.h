@@ -11,7 +11,7 @@ struct simulation;
 
 #define CHECK_HOPS 5e8 /* as many packet-hops as a check is by itself, at most */
 
-/* What a check takes, of runs by flows and of steps. */
+/* A check's extent, of runs by flows and of steps. */
 struct check_limit {
 	double bytes_part;  /* of each message; 0: as many as are at most packet_hops */
 	double packet_hops; /* above 0 */

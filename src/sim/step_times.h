@@ -15,7 +15,7 @@ int step_times_use(
 	const struct simulation *simulation, uint32_t workload, struct step_plan *plan, char *why, size_t size);
 /* Of a workload's trace: what belongs to no operation; NULL: nothing, or it has no trace. */
 const struct compute_trace *step_times_unmatched(const struct simulation *simulation, uint32_t workload);
-/* What of the plan has no time, and goes by mfu: "ffn-forward, output-backward". How many there are. */
+/* Operations of the plan that have no time, and go by mfu: "ffn-forward, output-backward". How many there are. */
 unsigned step_times_by_mfu(const struct step_plan *plan, char *text, size_t size);
 
 #endif

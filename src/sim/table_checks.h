@@ -19,7 +19,7 @@ struct table_checks {
 void table_checks_begin(struct table_checks *checks, uint64_t rows);
 /* The most packet-hops of the next row's check: what rows before it left, in equal parts. */
 double table_checks_next(struct table_checks *checks);
-/* What a check of that row has taken. */
+/* A check of that row is made. */
 void table_checks_add(struct table_checks *checks, double bytes_part, uint64_t packet_hops);
 /* A line on what was checked; nothing, if nothing was. */
 void table_checks_tell(const struct table_checks *checks, FILE *out, const char *before);

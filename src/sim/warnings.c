@@ -419,7 +419,7 @@ static void look_at_steps(struct looking *looking)
 		warn(looking, "run.limit: without packets a step has no limit, only its check by packets has");
 }
 
-/* What of a trace belongs to no operation, and what of the step has no time. */
+/* Computations of a trace that are of no operation, and operations that have no time. */
 static void look_at_times(struct looking *looking)
 {
 	const struct simulation *simulation = looking->simulation;

@@ -1,6 +1,5 @@
 /* See compute_times.h. */
 #include "steps/compute_times.h"
-#include <stdio.h>
 #include <string.h>
 #include "base/invariant.h"
 #include "net/why.h"
@@ -159,20 +158,29 @@ bool compute_times_has(const struct step_plan *plan, unsigned work)
 	}
 }
 
+/* As much of it as there is room for. */
+static void append(char *text, unsigned size, const char *more)
+{
+	const size_t used = strlen(text), room = size - used - 1, length = strlen(more);
+	const size_t taken = length < room ? length : room;
+	memcpy(text + used, more, taken);
+	text[used + taken] = 0;
+}
+
 unsigned compute_times_missing(
 	const struct step_plan *plan, const struct compute_times *times, char *text, unsigned size)
 {
-	unsigned missing = 0, used = 0;
+	unsigned missing = 0;
 	assert(size > 0);
 	*text = 0;
 	for (unsigned i = 0; i < 2 * STEP_WORKS; i++) {
 		const unsigned work = i / 2, pass = i % 2;
 		if (!compute_times_has(plan, work) || times->of[work][pass])
 			continue;
-		if (used < size)
-			used += (unsigned)snprintf(text + used, size - used, "%s%s-%s", missing ? ", " : "",
-				operations[work], passes[pass]);
-		missing++;
+		append(text, size, missing++ ? ", " : "");
+		append(text, size, operations[work]);
+		append(text, size, "-");
+		append(text, size, passes[pass]);
 	}
 	return missing;
 }

@@ -1,9 +1,7 @@
 /* See compute_trace.h. */
 #include "steps/compute_trace.h"
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/invariant.h"
@@ -117,6 +115,16 @@ static unsigned pass_of(struct span name)
 	return is_back == is_forward ? 2 : is_back;
 }
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_of_a_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c);
+}
+
 static bool is_behind(const char *text, size_t length, const char *word)
 {
 	const size_t its = strlen(word);
@@ -126,13 +134,13 @@ static bool is_behind(const char *text, size_t length, const char *word)
 /* Whether a number that comes behind this is that of a layer, and no part of a name as in "fc1". */
 static bool is_count(const char *text, size_t length)
 {
-	return length == 0 || !isalnum((unsigned char)text[length - 1]) || is_behind(text, length, "layer") ||
+	return length == 0 || !is_of_a_word(text[length - 1]) || is_behind(text, length, "layer") ||
 	       is_behind(text, length, "layers") || is_behind(text, length, "block");
 }
 
 static char printable(char c)
 {
-	return isprint((unsigned char)c) ? c : '?';
+	return c >= ' ' && c < 0x7F ? c : '?';
 }
 
 static void copy_printable(struct span name, char *text, size_t size)
@@ -149,7 +157,7 @@ static void normalize(struct span name, char text[NAME])
 	size_t length = 0;
 	for (size_t i = 0; i < name.length && length + 1 < NAME;) {
 		size_t digits = 0;
-		while (i + digits < name.length && isdigit((unsigned char)name.at[i + digits]))
+		while (i + digits < name.length && is_digit(name.at[i + digits]))
 			digits++;
 		const bool is_number = digits > 0 && is_count(text, length);
 		text[length++] = is_number ? '#' : printable(name.at[i]);
@@ -339,7 +347,7 @@ static int read_files(struct reading *reading, const char *path)
 	return error;
 }
 
-/* What is too short for a row has none. */
+/* A sum that is too short for a row is none. */
 static int make_times(struct reading *reading)
 {
 	double ps[STEP_WORKS][2] = { 0 };

@@ -104,7 +104,7 @@ static void rows__are_those_of_the_model(void **state)
 	assert_non_null(strstr(missing, "ffn-forward"));
 }
 
-/* What has no time takes its work over mfu, as without a table. */
+/* As without a table. */
 static void operations__without_a_time_go_by_mfu(void **state)
 {
 	struct step_plan plan, bare = plan_of("llama3-70b", 8, 2, 4, 64);
