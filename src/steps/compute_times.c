@@ -2,6 +2,7 @@
 #include "steps/compute_times.h"
 #include <string.h>
 #include "base/invariant.h"
+#include "net/job_formats.h"
 #include "net/why.h"
 #include "steps/layers.h"
 
@@ -118,6 +119,8 @@ int compute_times_read(const struct step_plan *plan, struct text *text, struct c
 		.shape = { plan->micro_batch, plan->sequence / plan->cp, plan->tp } };
 	struct span line;
 	*times = (struct compute_times){ 0 };
+	if (job_format_chakra_json.is(text->at, (size_t)(text->end - text->at)))
+		return job_format_chakra_json.read(NULL, text, NULL); /* a trace, and what to do with it */
 	if (text->end - text->at > MOST_BYTES)
 		return why_not(text->why, text->why_size, "%s: a table has at most 1 MiB", text->name);
 	if (!text_next(text, '#', &line))

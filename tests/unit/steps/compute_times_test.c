@@ -136,7 +136,10 @@ static void wrong_rows__have_their_place(void **state)
 		{ HEAD "ffn-forward,1x8192/8,1e999999999999\n", "t.csv:2:22: " },
 		{ HEAD "ffn-forward,1x8192/8,1,2\n", "t.csv:2:24: 2: a row ends with its time" },
 		{ HEAD ROWS "ffn-forward,1x8192/8,1\n", "t.csv:10:1: ffn-forward: the table has it before" },
-		{ "{\"traceEvents\": []}\n", "and a Chakra trace is called PREFIX.RANK.et" },
+		{ "{\"schemaVersion\": 1, \"traceEvents\": []}\n",
+			"t.csv: the profiler's trace (Kineto), before it is" },
+		{ "{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": []}\n", "t.csv: PyTorch's trace of the host" },
+		{ "{\"mine\": []}\n", "and a Chakra trace is called PREFIX.RANK.et" },
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct step_plan plan;
