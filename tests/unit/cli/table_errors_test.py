@@ -2,7 +2,10 @@
 
 import csv
 import io
+import json
 import pathlib
+import signal
+import subprocess
 import sys
 import unittest
 
@@ -74,6 +77,22 @@ run: {mode: flows}
         self.assertTrue(table[1].endswith(" -"), table[1])
         self.assertEqual(table[2], "  error not known: workloads of its kinds are not cut: leave out --exact-check")
         self.assertFalse(any(line.startswith("error:") for line in table), table)
+
+    def test_check__that_is_interrupted_leaves_its_row(self):
+        """The row's own run has ended; that of the next does not begin."""
+        large = self.root / "examples/llama3-70b-1024.yaml"
+        command = [self.build / "src/cli/verbena", "sim", "--compare", large, "variant=rails,hashed", "--progress", "--json"]
+        with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+            self.addCleanup(started.kill)
+            line = started.stderr.readline()
+            while line and not line.startswith("row 1 of 2: the check: "):
+                line = started.stderr.readline()
+            started.send_signal(signal.SIGINT)
+            rows = json.loads(started.communicate(timeout=60)[0])
+        self.assertEqual((started.returncode, len(rows)), (4, 1))
+        told = rows[0]["result"]["steps"][0]
+        self.assertEqual((told["error"], told["unchecked_because"]), (None, "it was interrupted"))
+        self.assertGreater(told["step"]["time_ps"], 0)
 
     def test_collectives__have_an_error_in_each_row(self):
         ring, sizes = self.scenario(COLLECTIVE), ["--collective", "allreduce", "--sizes", "64K..256K"]
