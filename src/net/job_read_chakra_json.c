@@ -6,9 +6,9 @@
 
 enum { BEGINNING = 4096 };
 
-/* The object's first keys tell: "schema" with "...chakra..." is a host trace of PyTorch, "workload_graph" what
- * ASTRA-sim's feeder takes. */
-static bool find_key(const char *bytes, size_t length, const char *wanted)
+/* Whether it is an object that has this key among its first ones, and, if `part` is not NULL, a string with that part.
+ */
+static bool find_key(const char *bytes, size_t length, const char *wanted, const char *part)
 {
 	struct json json = { bytes, bytes + (length < BEGINNING ? length : BEGINNING) };
 	struct span key, value;
@@ -16,30 +16,46 @@ static bool find_key(const char *bytes, size_t length, const char *wanted)
 		return false;
 	while (json_take_string(&json, &key) && json_take(&json, ':')) {
 		const bool is_it = key.length == strlen(wanted) && memcmp(key.at, wanted, key.length) == 0;
-		if (is_it && wanted[0] == 'w')
+		if (is_it && !part)
 			return true;
-		if (is_it && json_take_string(&json, &value)) {
-			for (size_t i = 0; i + 6 <= value.length; i++)
-				if (memcmp(value.at + i, "chakra", 6) == 0)
-					return true;
-			return false;
-		}
+		if (is_it && json_take_string(&json, &value))
+			return memmem(value.at, value.length, part, strlen(part)) != NULL;
 		if (!json_pass(&json) || !json_take(&json, ','))
 			return false;
 	}
 	return false;
 }
 
+/* PyTorch's trace of the host. */
+static bool is_of_host(const char *bytes, size_t length)
+{
+	return find_key(bytes, length, "schema", "chakra");
+}
+
+/* Kineto's trace, of PyTorch's profiler. */
+static bool is_of_profiler(const char *bytes, size_t length)
+{
+	return find_key(bytes, length, "schemaVersion", NULL) || find_key(bytes, length, "traceEvents", NULL);
+}
+
+/* The last is ASTRA-sim's feeder's. */
 static bool is_json(const char *bytes, size_t length)
 {
-	return find_key(bytes, length, "schema") || find_key(bytes, length, "workload_graph");
+	return is_of_host(bytes, length) || is_of_profiler(bytes, length) ||
+	       find_key(bytes, length, "workload_graph", NULL);
 }
 
 static int refuse_json(struct job_file *job, struct text *text, const struct job_file_options *options)
 {
 	(void)job;
 	(void)options;
-	if (find_key(text->at, (size_t)(text->end - text->at), "schema"))
+	const size_t length = (size_t)(text->end - text->at);
+	if (is_of_profiler(text->at, length))
+		return why_not(text->why, text->why_size,
+			"%s: the profiler's trace (Kineto), before it is linked with PyTorch's trace of the host: run "
+			"chakra_trace_link, then chakra_converter, and name the .et files that this writes",
+			text->name);
+	if (is_of_host(text->at, length))
 		return why_not(text->why, text->why_size,
 			"%s: PyTorch's trace of the host, before it is linked with that of the GPU: run "
 			"chakra_trace_link, then chakra_converter, and name the .et files that this writes",

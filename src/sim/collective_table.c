@@ -13,6 +13,7 @@
 #include "sim/output.h"
 #include "sim/report.h"
 #include "sim/session.h"
+#include "sim/table_checks.h"
 
 #define MOST_BYTES ((uint64_t)1 << 40)
 #define TYPE_BYTES 4 /* nccl-tests' float */
@@ -34,6 +35,8 @@ struct table {
 	FILE *csv;                     /* NULL: not asked for */
 	double alpha_us, bytes_per_us; /* of the closed form */
 	unsigned rows;                 /* that were printed */
+	unsigned row_count;            /* that there are */
+	struct table_checks checks;
 };
 
 /* A number, and K, M or G, which are 2^10, 2^20 and 2^30 as in nccl-tests. */
@@ -107,18 +110,17 @@ static int tell_trouble(const struct session *session, uint64_t bytes)
 	return session_status(session);
 }
 
-/* has_time: the run has ended, and its time may be told; with drops that should not be the status is another. */
-static int run_row(struct session *session, const struct sim_options *options, uint64_t bytes, bool *has_time)
+/* has_time: the run has ended, and its time may be told; with drops that should not be, or a check that was
+ * interrupted, the status is another. */
+static int run_open_row(struct session *session, const struct sim_options *options, uint64_t bytes, bool *has_time)
 {
-	int status = open_row(session, options, bytes);
+	int status = session_run(session, options);
 
 	*has_time = false;
-	if (!status)
-		status = session_run(session, options);
 	if (status)
 		return status;
 	status = tell_trouble(session, bytes);
-	*has_time = status == SIM_EXIT_OK || status == SIM_EXIT_LOSSLESS_DROPS;
+	*has_time = report_end(&session->simulation) == FABRIC_DONE && !session->simulation.result.flows_failed;
 	return status;
 }
 
@@ -140,9 +142,13 @@ static double payload_rate(const struct simulation *simulation, const struct col
 static int measure(struct table *table)
 {
 	struct session session;
-	bool has_time;
-	int status = run_row(&session, table->options, 1, &has_time);
+	struct sim_options unchecked = *table->options;
+	bool has_time = false;
+	int status = open_row(&session, table->options, 1);
 
+	unchecked.skips_check = true; /* it is no row */
+	if (!status)
+		status = run_open_row(&session, &unchecked, 1, &has_time);
 	if (has_time) {
 		const struct simulation *simulation = &session.simulation;
 		struct collective empty = simulation->given, large = simulation->given;
@@ -180,6 +186,11 @@ static const struct columns *columns_of(const char *kind)
 	return NULL;
 }
 
+static bool has_error(const struct session *session)
+{
+	return session->simulation.is_checked;
+}
+
 static void put_head(const struct session *session, const struct table *table)
 {
 	printf("# %s%s%s: %" PRIu32 " ranks; without contention alpha %.3f us, B %.2f GB/s\n", session->scenario->name,
@@ -192,28 +203,45 @@ static void put_head(const struct session *session, const struct table *table)
 			{ "(B)", "(elements)", "", "", "" } };
 		static const char *const twice[2] = { "   time   algbw   busbw #wrong ",
 			"   (us)  (GB/s)  (GB/s)        " };
-		printf("# %10s %12s %8s %6s %6s  %-33s  %-33s  %10s\n", names[i][0], names[i][1], names[i][2],
-			names[i][3], names[i][4], twice[i], twice[i], i ? "(us)" : "form");
+		printf("# %10s %12s %8s %6s %6s  %-33s  %-33s  %10s%s\n", names[i][0], names[i][1], names[i][2],
+			names[i][3], names[i][4], twice[i], twice[i], i ? "(us)" : "form",
+			i || !has_error(session) ? "" : "     error");
 	}
 }
 
-static void put_line(const struct row *row)
+/* Why there was no check, or what it met. */
+static void put_check(const struct flow_check *check, const char *why_not)
+{
+	if (!check->is_made)
+		printf("#   error not known: %s\n", why_not);
+	else if (check->drops || check->resent || check->pauses) {
+		putchar('#');
+		report_unseen(stdout, check->drops, check->resent, check->pauses);
+	}
+}
+
+static void put_line(const struct row *row, const struct session *session)
 {
 	const struct columns *its = columns_of(row->kind);
-	char chosen[64];
+	const struct flow_check *check = &session->simulation.check;
+	char chosen[64], error[32];
 
 	printf("%12" PRIu64 " %12" PRIu64 " %8s %6s %6d", row->is.bytes,
 		row->is.bytes / TYPE_BYTES / (its->counts_share ? row->is.ranks : 1), "float", its->redop, its->root);
 	for (unsigned i = 0; i < 2; i++)
 		printf("  %7.4g %7.2f %7.2f %6s   ", (double)row->is.time / VB_US, row->is.algbw, row->is.busbw, "N/A");
 	printf("  %10.4g", row->law_us);
+	if (has_error(session))
+		printf(" %9s", table_error_text(check->is_made, check->error, error, sizeof(error)));
 	if (row->is_chosen)
 		printf("  %s", nccl_choice_text(&row->chosen, chosen, sizeof(chosen)));
 	putchar('\n');
+	if (has_error(session))
+		put_check(check, report_why_unchecked(&session->simulation));
 	fflush(stdout);
 }
 
-static void put_json(const struct row *row, bool is_first)
+static void put_json(const struct row *row, const struct session *session, bool is_first)
 {
 	printf("%s\n  {\"kind\": \"%s\", \"algorithm\": \"%s\", \"ranks\": %" PRIu32 ", \"bytes\": %" PRIu64
 	       ", \"time_ps\": %" PRIu64 ", \"algbw_gb_s\": %.6g, \"busbw_gb_s\": %.6g, \"law_ps\": %.0f",
@@ -222,17 +250,42 @@ static void put_json(const struct row *row, bool is_first)
 	if (row->is_chosen)
 		printf(", \"protocol\": \"%s\", \"channels\": %" PRIu32, nccl_protocol_name(row->chosen.protocol),
 			row->chosen.channels);
+	printf(", \"mode\": \"%s\"", session->simulation.config.by_flows ? "flows" : "packets");
+	report_error_json(stdout, &session->simulation);
 	putchar('}');
 	fflush(stdout);
 }
 
-static void put_csv(FILE *out, const struct row *row, bool is_first)
+/* An error that is not known is an empty column. */
+static void put_csv(FILE *out, const struct row *row, const struct session *session, bool is_first)
 {
+	const struct simulation *simulation = &session->simulation;
+
 	if (is_first)
-		fputs("kind,algorithm,ranks,bytes,time_ps,algbw_gb_s,busbw_gb_s,law_ps\n", out);
-	fprintf(out, "%s,%s,%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.6g,%.6g,%.0f\n", row->kind, row->is.algorithm,
+		fputs("kind,algorithm,ranks,bytes,time_ps,algbw_gb_s,busbw_gb_s,law_ps,error\n", out);
+	fprintf(out, "%s,%s,%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.6g,%.6g,%.0f,", row->kind, row->is.algorithm,
 		row->is.ranks, row->is.bytes, (uint64_t)row->is.time, row->is.algbw, row->is.busbw,
 		row->law_us * VB_US);
+	if (!simulation->config.by_flows || simulation->check.is_made)
+		fprintf(out, "%.6g", simulation->check.error);
+	fputc('\n', out);
+}
+
+/* A row of the table, within what its check may take. */
+static int run_row(struct table *table, struct session *session, uint64_t bytes, bool *has_time)
+{
+	int status = open_row(session, table->options, bytes);
+
+	*has_time = false;
+	session->row = table->row_count - (unsigned)table->checks.rows + 1;
+	session->rows = table->row_count;
+	session->simulation.check_limit.packet_hops = table_checks_next(&table->checks);
+	if (!status)
+		status = run_open_row(session, table->options, bytes, has_time);
+	if (session->simulation.check.is_made)
+		table_checks_add(
+			&table->checks, session->simulation.check.bytes_part, session->simulation.check.packet_hops);
+	return status;
 }
 
 static int put_row(struct table *table, uint64_t bytes)
@@ -240,7 +293,7 @@ static int put_row(struct table *table, uint64_t bytes)
 	struct session session;
 	struct row row = { .kind = table->options->collective.kind };
 	bool has_time;
-	const int status = run_row(&session, table->options, bytes, &has_time);
+	const int status = run_row(table, &session, bytes, &has_time);
 
 	if (has_time && job_bandwidth(&session.simulation, &row.is)) {
 		const struct collective_law law = collective_law(&session.simulation.given);
@@ -251,11 +304,11 @@ static int put_row(struct table *table, uint64_t bytes)
 		if (is_first && !table->options->is_json)
 			put_head(&session, table);
 		if (table->options->is_json)
-			put_json(&row, is_first);
+			put_json(&row, &session, is_first);
 		else
-			put_line(&row);
+			put_line(&row, &session);
 		if (table->csv)
-			put_csv(table->csv, &row, is_first);
+			put_csv(table->csv, &row, &session, is_first);
 	}
 	session_close(&session);
 	return status;
@@ -273,6 +326,9 @@ static int put_rows(struct table *table, const struct sizes *sizes)
 {
 	int worst = measure(table);
 
+	for (uint64_t bytes = sizes->first; bytes <= sizes->last; bytes *= 2)
+		table->row_count++;
+	table_checks_begin(&table->checks, table->row_count);
 	if (table->options->is_json && !worst)
 		fputc('[', stdout);
 	for (uint64_t bytes = sizes->first;
@@ -282,6 +338,8 @@ static int put_rows(struct table *table, const struct sizes *sizes)
 	}
 	if (table->options->is_json && table->bytes_per_us > 0)
 		fputs("\n]\n", stdout);
+	if (!table->options->is_json)
+		table_checks_tell(&table->checks, stdout, "# ");
 	return worst;
 }
 

@@ -11,6 +11,7 @@
 #include "sim/session.h"
 #include "sim/step_report.h"
 #include "sim/step_run.h"
+#include "sim/table_checks.h"
 
 enum { MAX_AXES = 8, MAX_RUNS = 1000, MAX_NAME = 160, MAX_TOLD = 64 };
 
@@ -30,7 +31,7 @@ struct told_step {
 struct comparison {
 	const struct sim_options *options;
 	const char *files[MAX_RUNS];
-	unsigned file_count, axis_count;
+	unsigned file_count, axis_count, run_count;
 	struct axis axes[MAX_AXES];
 	unsigned done;
 	int worst;
@@ -38,6 +39,8 @@ struct comparison {
 	char told[MAX_TOLD][WARNING_BYTES];
 	unsigned told_count;
 	enum { HEADING_NONE, HEADING_FLOWS, HEADING_STEPS } heading; /* the last that was put */
+	bool has_errors;                                             /* its rows have */
+	struct table_checks checks;
 	/* Of the run that was told last. */
 	const char *notes[SIMULATION_LABELS];
 	unsigned note_count;
@@ -89,7 +92,7 @@ static int read_axis(struct comparison *comparison, const char *argument)
 static int read_arguments(struct comparison *comparison)
 {
 	const struct sim_options *options = comparison->options;
-	unsigned runs = 1;
+	unsigned runs = 1; /* of a file */
 	int status = 0;
 
 	for (unsigned i = 0; !status && i < options->argument_count; i++) {
@@ -107,7 +110,8 @@ static int read_arguments(struct comparison *comparison)
 		return refuse("which scenario", "give a FILE.yaml, and KEY=A,B,C for the values to compare");
 	for (unsigned i = 0; i < comparison->axis_count && runs <= MAX_RUNS; i++)
 		runs *= comparison->axes[i].count;
-	return runs * comparison->file_count > MAX_RUNS ? refuse("all of these", "there are more than 1000 runs") : 0;
+	comparison->run_count = runs * comparison->file_count;
+	return comparison->run_count > MAX_RUNS ? refuse("all of these", "there are more than 1000 runs") : 0;
 }
 
 /* ---- One line ---------------------------------------------------------------------------------------------------- */
@@ -133,18 +137,20 @@ static void name_run(
 			last_part(settings[i].key, '.'), settings[i].value);
 }
 
-static void put_heading(struct comparison *comparison, bool is_of_steps)
+/* Below rows that are held against packets, those by packets have an error, too: none. */
+static void put_heading(struct comparison *comparison, bool is_of_steps, bool has_errors)
 {
 	const int wanted = is_of_steps ? HEADING_STEPS : HEADING_FLOWS;
 
-	if ((int)comparison->heading == wanted)
+	if ((int)comparison->heading == wanted && comparison->has_errors >= has_errors)
 		return;
 	comparison->heading = is_of_steps ? HEADING_STEPS : HEADING_FLOWS;
+	comparison->has_errors = has_errors;
 	if (is_of_steps)
-		step_report_heading(stdout);
+		step_report_heading(stdout, has_errors);
 	else
-		printf("%-34s %-9s %10s %10s %10s %10s %7s %7s %8s %8s %8s %8s\n", "", "end", "jct", "fct p50", "p95",
-			"p99", "slow50", "slow99", "drops", "pauses", "marks", "hops/s");
+		printf("%-34s %-9s %10s %10s %10s %10s %7s %7s %8s %8s %8s %8s%s\n", "", "end", "jct", "fct p50", "p95",
+			"p99", "slow50", "slow99", "drops", "pauses", "marks", "hops/s", has_errors ? "    error" : "");
 }
 
 /* Under the first of several runs that have the same. */
@@ -163,22 +169,41 @@ static void put_notes(struct comparison *comparison, const struct session *sessi
 	fflush(stdout);
 }
 
+/* Ends the line, and says why there was no check, or what it met. */
+static void put_error(const struct comparison *comparison, const struct simulation *simulation)
+{
+	const struct flow_check *check = &simulation->check;
+	char error[32];
+
+	if (comparison->has_errors)
+		printf(" %8s", simulation->is_checked
+				       ? table_error_text(check->is_made, check->error, error, sizeof(error))
+				       : "0");
+	puts(simulation->result.lossless_drops ? "  LOSSLESS DROPS" : "");
+	if (!simulation->is_checked)
+		return;
+	if (check->is_made)
+		report_unseen(stdout, check->drops, check->resent, check->pauses);
+	else
+		printf("  error not known: %s\n", report_why_unchecked(simulation));
+}
+
 static void put_line(struct comparison *comparison, const char *name, const struct session *session)
 {
 	const struct fabric_result *result = &session->simulation.result;
 	const struct summary_flows *all = &session->summary.all;
-	put_heading(comparison, false);
 	char jct[32], p50[32], p95[32], p99[32], rate[32];
 
-	printf("%-34s %-9s %10s %10s %10s %10s %7.2f %7.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8s%s\n", name,
+	put_heading(comparison, false, session->simulation.is_checked);
+	printf("%-34s %-9s %10s %10s %10s %10s %7.2f %7.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8s", name,
 		report_end_name(report_end(&session->simulation)),
 		result->flows_done ? value_time_text(result->last_flow, jct, sizeof(jct)) : "-",
 		all->count ? value_time_text(all->p50, p50, sizeof(p50)) : "-",
 		all->count ? value_time_text(all->p95, p95, sizeof(p95)) : "-",
 		all->count ? value_time_text(all->p99, p99, sizeof(p99)) : "-", all->slow50, all->slow99, result->drops,
 		result->pauses, result->marked_packets,
-		value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)),
-		result->lossless_drops ? "  LOSSLESS DROPS" : "");
+		value_count_text(report_hops_per_cpu_s(result), rate, sizeof(rate)));
+	put_error(comparison, &session->simulation);
 	if (result->flows_failed)
 		printf("  %" PRIu64 " of %" PRIu64 " %ss that ended FAILED\n", result->flows_failed, result->flows_done,
 			report_unit(&session->simulation));
@@ -240,10 +265,11 @@ static void put_steps(
 	const bool is_by_formula = session->scenario->mode == MODE_FORMULA;
 	char why[200];
 
-	put_heading(comparison, true);
+	put_heading(comparison, true, runs->checks != NULL);
 	for (uint32_t i = 0; i < runs->count; i++) {
 		const char *same = same_step(comparison, &runs->steps[i]);
-		step_report_line(stdout, i ? "" : name, &runs->steps[i]);
+		step_report_line(stdout, i ? "" : name, &runs->steps[i], runs->checks ? &runs->checks[i] : NULL,
+			comparison->has_errors);
 		if (same)
 			printf("  as %s: %s\n", same,
 				step_report_why_same(&runs->steps[i], is_by_formula, why, sizeof(why)));
@@ -289,12 +315,27 @@ static void put_step_object(const struct comparison *comparison, const char *nam
 	printf("}");
 }
 
+/* Each step has an equal part of what its row may take. */
+static int check_steps(struct comparison *comparison, struct session *session, struct step_runs *runs)
+{
+	if (session->scenario->mode == MODE_PACKETS)
+		return SIM_EXIT_OK;
+	session->simulation.check_limit.packet_hops /= runs->count;
+	int status = step_runs_check(session, comparison->options, runs);
+	for (uint32_t i = 0; runs->checks && i < runs->count; i++)
+		if (runs->checks[i].is_made)
+			table_checks_add(&comparison->checks, runs->checks[i].bytes_part, runs->checks[i].packet_hops);
+	return status;
+}
+
 static int run_steps_and_put(struct comparison *comparison, const char *name, const char *file,
 	const struct sim_setting *settings, struct session *session)
 {
 	struct step_runs runs;
 	int status = step_runs_make(session, comparison->options, file, &runs);
 
+	if (!status)
+		status = check_steps(comparison, session, &runs);
 	if (!status) {
 		if (comparison->options->is_json)
 			put_step_object(comparison, name, file, settings, session, &runs);
@@ -345,9 +386,12 @@ static int run_and_put(struct comparison *comparison, const char *name, const ch
 	if (session->simulation.step_count)
 		return run_steps_and_put(comparison, name, file, settings, session);
 	const int status = session_run(session, comparison->options);
+	const struct flow_check *check = &session->simulation.check;
 
 	if (status)
 		return status;
+	if (check->is_made)
+		table_checks_add(&comparison->checks, check->bytes_part, check->packet_hops);
 	if (comparison->options->is_json)
 		put_object(comparison, name, file, settings, session);
 	else
@@ -362,6 +406,9 @@ static void run(struct comparison *comparison, const char *file, const struct si
 	char name[MAX_NAME];
 	int status = session_open(&session, file, comparison->options, settings, comparison->axis_count);
 
+	session.row = comparison->run_count - (unsigned)comparison->checks.rows + 1;
+	session.rows = comparison->run_count;
+	session.simulation.check_limit.packet_hops = table_checks_next(&comparison->checks);
 	name_run(comparison, file, settings, name);
 	if (!status) {
 		put_warnings(comparison, name, &session.simulation.warnings);
@@ -407,11 +454,14 @@ int compare_run(const struct sim_options *options)
 	comparison->options = options;
 	int status = read_arguments(comparison);
 	if (!status) {
+		table_checks_begin(&comparison->checks, comparison->run_count);
 		if (options->is_json)
 			printf("[\n");
 		run_all(comparison);
 		if (options->is_json)
 			printf("\n]\n");
+		else
+			table_checks_tell(&comparison->checks, stdout, "");
 		status = progress_is_interrupted() ? SIM_EXIT_NO_END : comparison->worst;
 	}
 	free(comparison);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/invariant.h"
 #include "sim/simulation.h"
 #include "sim/traffic.h"
 
@@ -202,7 +203,7 @@ static void compare(const struct simulation *simulation, const struct fabric_res
 }
 
 /* As many bytes as the limit allows. A message has one packet at least, so fewer bytes may be no fewer packets. */
-static double largest_part(const struct simulation *simulation, struct flow_check *check)
+static double largest_part(const struct simulation *simulation, double packet_hops, struct flow_check *check)
 {
 	struct simulation by_packets = *simulation;
 	struct estimate estimate = { 0 };
@@ -210,24 +211,26 @@ static double largest_part(const struct simulation *simulation, struct flow_chec
 	const struct traffic traffic = traffic_of(simulation);
 	by_packets.config.by_flows = false;
 	estimate_run(&by_packets, &estimate);
-	if (estimate.packet_hops <= CHECK_HOPS)
+	if (estimate.packet_hops <= packet_hops)
 		return 1;
 	if (simulation->service_count)
 		snprintf(check->why_not, sizeof(check->why_not),
 			"all of it is %.2g packet-hops, and workloads of its kinds are not cut", estimate.packet_hops);
-	else if (traffic.messages / traffic.packets * estimate.packet_hops > CHECK_HOPS)
+	else if (traffic.messages / traffic.packets * estimate.packet_hops > packet_hops)
 		snprintf(check->why_not, sizeof(check->why_not), "its messages alone are more than %.2g packet-hops",
-			CHECK_HOPS);
-	return CHECK_HOPS / estimate.packet_hops;
+			packet_hops);
+	return packet_hops / estimate.packet_hops;
 }
 
-int flow_check_run(
-	const struct simulation *simulation, double bytes_part, struct flow_check *check, char *why, size_t size)
+int flow_check_run(const struct simulation *simulation, const struct check_limit *limit, struct flow_check *check,
+	char *why, size_t size)
 {
+	const double bytes_part = limit->bytes_part;
 	struct fabric_result flows = { 0 }, packets = { 0 };
 
+	assert(limit->packet_hops > 0);
 	*check = (struct flow_check){ 0 };
-	check->bytes_part = bytes_part > 0 ? bytes_part : largest_part(simulation, check);
+	check->bytes_part = bytes_part > 0 ? bytes_part : largest_part(simulation, limit->packet_hops, check);
 	if (bytes_part > 0 && bytes_part < 1 && simulation->service_count)
 		snprintf(check->why_not, sizeof(check->why_not),
 			"workloads of its kinds are not cut: leave out --exact-check");

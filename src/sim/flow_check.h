@@ -11,6 +11,12 @@ struct simulation;
 
 #define CHECK_HOPS 5e8 /* as many packet-hops as a check is by itself, at most */
 
+/* A check's extent, of runs by flows and of steps. */
+struct check_limit {
+	double bytes_part;  /* of each message; 0: as many as are at most packet_hops */
+	double packet_hops; /* above 0 */
+};
+
 struct flow_check {
 	bool is_made;
 	char why_not[500]; /* it is not made */
@@ -24,8 +30,8 @@ struct flow_check {
 	uint64_t drops, pauses, resent;
 };
 
-/* Of a simulation that has run. bytes_part 0: as many as are CHECK_HOPS packet-hops. -EINVAL and why, -ENOMEM. */
-int flow_check_run(
-	const struct simulation *simulation, double bytes_part, struct flow_check *check, char *why, size_t size);
+/* Of a simulation that has run. -EINVAL and why, -ENOMEM. */
+int flow_check_run(const struct simulation *simulation, const struct check_limit *limit, struct flow_check *check,
+	char *why, size_t size);
 
 #endif

@@ -33,6 +33,14 @@ void progress_begin_alone(struct progress *progress, uint32_t number)
 	progress->packets = 0; /* how many are of this job is not known */
 }
 
+void progress_begin_check(struct progress *progress)
+{
+	progress->of = "the check: ";
+	progress->is_of_check = true;
+	progress->told_s = 0;
+	progress->packets = 0; /* it has a part of the bytes */
+}
+
 bool progress_is_interrupted(void)
 {
 	return is_interrupted;
@@ -50,13 +58,15 @@ static double part_done(const struct progress *progress, const struct fabric_pro
 
 static void show(struct progress *progress, const struct fabric_progress *now)
 {
-	char time[32], rate[32], left[64] = "";
+	char time[32], rate[32], row[48] = "", left[64] = "";
 	double done = part_done(progress, now);
 
 	if (done > 0.01)
 		snprintf(left, sizeof(left), ", about %.0f s left", now->wall_s * (1 - done) / done);
-	fprintf(stderr, "%s%s%s of virtual time, %" PRIu64 " of %" PRIu64 " %ss, %s hops/s%s%s",
-		progress->is_terminal ? "\r" : "", progress->of ? progress->of : "",
+	if (progress->rows)
+		snprintf(row, sizeof(row), "row %u of %u: ", progress->row, progress->rows);
+	fprintf(stderr, "%s%s%s%s of virtual time, %" PRIu64 " of %" PRIu64 " %ss, %s hops/s%s%s",
+		progress->is_terminal ? "\r" : "", row, progress->of ? progress->of : "",
 		value_time_text(now->now, time, sizeof(time)), now->operations_done, now->operations, progress->unit,
 		value_count_text(now->wall_s > 0 ? (double)now->packet_hops / now->wall_s : 0, rate, sizeof(rate)),
 		left, progress->is_terminal ? "\033[K" : "\n");

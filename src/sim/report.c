@@ -378,13 +378,24 @@ void report_unseen(FILE *out, uint64_t drops, uint64_t resent, uint64_t pauses)
 			drops, resent, pauses);
 }
 
-static void put_check(FILE *out, const struct flow_check *check)
+bool report_has_error(const struct simulation *simulation)
 {
+	return simulation->is_checked || !simulation->config.by_flows;
+}
+
+const char *report_why_unchecked(const struct simulation *simulation)
+{
+	const char *why_not = simulation->check.why_not;
+	return *why_not ? why_not : "the run did not come to its end";
+}
+
+static void put_check(FILE *out, const struct simulation *simulation)
+{
+	const struct flow_check *check = &simulation->check;
 	char hops[32];
 
 	if (!check->is_made) {
-		fprintf(out, "error   not known: %s\n",
-			*check->why_not ? check->why_not : "the run did not come to its end");
+		fprintf(out, "error   not known: %s\n", report_why_unchecked(simulation));
 		return;
 	}
 	fprintf(out, "error   %+.2f%% of the time", 100 * check->error);
@@ -404,7 +415,7 @@ void report_text(FILE *out, const struct simulation *simulation, const struct su
 		put_table(out, summary);
 	put_links(out, simulation, summary);
 	if (simulation->is_checked)
-		put_check(out, &simulation->check);
+		put_check(out, simulation);
 	if (simulation->config.by_flows) {
 		put_cost_of_flows(out, &simulation->result);
 	} else {

@@ -27,6 +27,12 @@ const char *report_end_text(const struct simulation *simulation, enum fabric_end
 void report_notes(FILE *out, const struct simulation *simulation);
 /* Of packets beside a fast mode, if there was any. */
 void report_unseen(FILE *out, uint64_t drops, uint64_t resent, uint64_t pauses);
+/* Whether the run was held against packets, or is one by packets, whose error is 0. */
+bool report_has_error(const struct simulation *simulation);
+/* Of one that should have been, and was not. */
+const char *report_why_unchecked(const struct simulation *simulation);
+/* ", "error": ..." and what was checked, as members of an object; nothing, if it has no error. */
+void report_error_json(FILE *out, const struct simulation *simulation);
 /* Packets that the switch cut. */
 uint64_t report_trims(const struct simulation *simulation, uint32_t at_switch);
 /* What the run counts: "flow", "message" or "operation". */

@@ -270,32 +270,27 @@ static void put_steps(struct object *object, const struct simulation *simulation
 	fputc(']', object->out);
 }
 
-/* Of packets, by which flows are judged, it is 0. */
-static void put_error(struct object *object, const struct simulation *simulation)
+void report_error_json(FILE *out, const struct simulation *simulation)
 {
 	const struct flow_check *check = &simulation->check;
 
-	if (simulation->config.by_flows && !simulation->is_checked)
+	if (!report_has_error(simulation))
 		return;
-	field(object, "error");
 	if (simulation->config.by_flows && !check->is_made) {
-		fputs("null", object->out);
-		string(object, "unchecked_because",
-			*check->why_not ? check->why_not : "the run did not come to its end");
+		fputs(", \"error\": null, \"unchecked_because\": ", out);
+		vb_json_string(out, report_why_unchecked(simulation));
 		return;
 	}
-	fprintf(object->out, "{\"step\": %.6g", check->error);
+	fprintf(out, ", \"error\": {\"step\": %.6g", check->error);
 	if (check->has_phases)
-		fprintf(object->out, ", \"worst_phase\": {\"name\": \"workload.%" PRIu32 "\", \"error\": %.6f}",
-			check->worst, check->worst_error);
-	fputc('}', object->out);
-	if (!simulation->config.by_flows)
-		return;
-	field(object, "check");
-	fprintf(object->out,
-		"{\"bytes_part\": %.6g, \"packet_hops\": %" PRIu64 ", \"drops\": %" PRIu64 ", \"pauses\": %" PRIu64
-		", \"resent_packets\": %" PRIu64 "}",
-		check->bytes_part, check->packet_hops, check->drops, check->pauses, check->resent);
+		fprintf(out, ", \"worst_phase\": {\"name\": \"workload.%" PRIu32 "\", \"error\": %.6f}", check->worst,
+			check->worst_error);
+	fputc('}', out);
+	if (simulation->config.by_flows)
+		fprintf(out,
+			", \"check\": {\"bytes_part\": %.6g, \"packet_hops\": %" PRIu64 ", \"drops\": %" PRIu64
+			", \"pauses\": %" PRIu64 ", \"resent_packets\": %" PRIu64 "}",
+			check->bytes_part, check->packet_hops, check->drops, check->pauses, check->resent);
 }
 
 void report_json(FILE *out, const struct simulation *simulation, const struct summary *summary,
@@ -312,7 +307,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	fputc('{', out);
 	string(&object, "name", simulation->scenario->name);
 	string(&object, "mode", simulation->config.by_flows ? "flows" : "packets");
-	put_error(&object, simulation);
+	report_error_json(out, simulation);
 	string(&object, "endpoint", endpoints[simulation->config.endpoint]);
 	string(&object, "variant", simulation->scenario->variant);
 	string(&object, "cc", simulation_control(simulation));

@@ -30,7 +30,7 @@ struct scenario_fault {
 /* A step of training, as the scenario gives it: step.h completes the plan. */
 struct scenario_step {
 	char model[32], gpu[16];
-	char compute_times[PATH_MAX]; /* compute_times.h; "": kernels reach a part of the GPU's peak */
+	char compute_times[PATH_MAX]; /* step_times.h; "": kernels reach a part of the GPU's peak */
 	struct step_plan plan;        /* all but the model, and the GPU's speed */
 	/* The model's shape; 0: the named model's. */
 	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, experts, top_k;
@@ -38,6 +38,7 @@ struct scenario_step {
 	char ranks[32];              /* of the network (step_place.h); "": those that are free */
 	uint32_t steps;              /* of the training; 0: it is not told */
 	enum { MEMORY_CHECKED, MEMORY_UNCHECKED } memory;
+	enum { MISSING_REFUSED, MISSING_BY_MFU } missing_times; /* what compute_times has not */
 };
 
 /* A workload of services.h, as the scenario gives it; what it shares with others is theirs. */

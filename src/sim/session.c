@@ -180,15 +180,15 @@ static int check_options(struct session *session, const struct sim_options *opti
 {
 	const char *wrong = options->pcap ? "--pcap" : options->explains_pfc ? "--explain pfc" : NULL;
 
-	if (options->exact_check && !read_part(options->exact_check, &session->simulation.check_part)) {
+	const bool is_table = options->is_comparison || options->collective.kind;
+
+	session->simulation.check_limit.packet_hops = CHECK_HOPS;
+	if (options->exact_check && !read_part(options->exact_check, &session->simulation.check_limit.bytes_part)) {
 		fprintf(stderr, "verbena sim: --exact-check takes a part of the bytes, as 10%%\n");
 		return SIM_EXIT_USAGE;
 	}
-	if (options->exact_check && (options->skips_check || options->is_comparison || options->collective.kind ||
-					    session->scenario->mode == MODE_PACKETS)) {
-		fprintf(stderr,
-			"verbena sim: --exact-check is of runs by flows and by formula, one at a time, and their "
-			"checks\n");
+	if (options->exact_check && (options->skips_check || (!is_table && session->scenario->mode == MODE_PACKETS))) {
+		fprintf(stderr, "verbena sim: --exact-check is of runs by flows and by formula, and their checks\n");
 		return SIM_EXIT_USAGE;
 	}
 	if (session->scenario->mode != MODE_FLOWS || !wrong)
@@ -234,6 +234,8 @@ static bool on_progress(void *user, const struct fabric_progress *now)
 
 	if (session->simulation.runs_alone != session->progress.runs_alone)
 		progress_begin_alone(&session->progress, session->simulation.runs_alone);
+	if (session->simulation.is_checking && !session->progress.is_of_check)
+		progress_begin_check(&session->progress);
 	return progress_tell(&session->progress, now);
 }
 
@@ -248,6 +250,8 @@ void session_watch(struct session *session, const struct sim_options *options, c
 	session->progress = (struct progress){ .every_s = options->progress_s,
 		.is_terminal = options->is_terminal,
 		.unit = unit,
+		.row = session->row,
+		.rows = session->rows,
 		.limit = session->scenario->limit };
 	session->simulation.config.on_progress = on_progress;
 	session->simulation.config.user = session;
@@ -266,9 +270,8 @@ int session_run(struct session *session, const struct sim_options *options)
 	session->simulation.explains_job = options->explains_job && !config->by_flows;
 	/* A table of runs has no column for it. */
 	session->simulation.tries_alone = !options->skips_alone && (!options->is_comparison || options->is_json);
-	/* A step of training has its own check, and tables have no column for it. */
-	session->simulation.is_checked =
-		config->by_flows && !options->skips_check && !options->is_comparison && !options->collective.kind;
+	/* A step of training has its own check. */
+	session->simulation.is_checked = config->by_flows && !options->skips_check;
 	config->on_packet = session->capture ? on_packet : NULL;
 	config->captured_count = session->capture ? config->captured_count : 0;
 	config->tells_series = (options->trace != NULL || options->explains_job) && !config->by_flows;

@@ -17,6 +17,7 @@ struct session {
 	struct summary summary;
 	struct explanation explanation; /* if options->explains_pfc */
 	struct progress progress;
+	unsigned row, rows;      /* of a table, the caller's (progress.h) */
 	struct capture *capture; /* belongs to the caller; NULL: none */
 };
 

@@ -528,6 +528,8 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 		rc = set_faults(simulation, why, size);
 	if (!rc)
 		rc = ranks_place(simulation, why, size);
+	if (!rc && is_of_steps(scenario, files))
+		rc = step_times_read_traces(simulation, why, size);
 	if (!rc)
 		rc = make_flows(simulation, files, why, size);
 	if (!rc)
@@ -571,8 +573,9 @@ int simulation_run(struct simulation *simulation, char *why, size_t size)
 		rc = step_job_run_alone(simulation, why, size);
 	else if (!rc && simulation->tries_alone && alone_is_wanted(simulation))
 		rc = alone_run(simulation, why, size);
-	if (!rc && simulation->is_checked && simulation->result.end == FABRIC_DONE)
-		rc = flow_check_run(simulation, simulation->check_part, &simulation->check, why, size);
+	simulation->is_checking = !rc && simulation->is_checked && simulation->result.end == FABRIC_DONE;
+	if (simulation->is_checking)
+		rc = flow_check_run(simulation, &simulation->check_limit, &simulation->check, why, size);
 	return rc;
 }
 
@@ -594,6 +597,7 @@ void simulation_free(struct simulation *simulation)
 	free(simulation->jobs);
 	free(simulation->workload_of);
 	free(simulation->alone);
+	free(simulation->traces);
 	free(simulation->gpu_of);
 	flow_list_free(&simulation->flows);
 	network_free(&simulation->network);

@@ -13,6 +13,7 @@
 #include "sim/flow_check.h"
 #include "sim/scenario.h"
 #include "sim/services.h"
+#include "sim/step_times.h"
 #include "sim/warnings.h"
 
 enum { SIMULATION_LABELS = 8 };
@@ -35,16 +36,18 @@ struct simulation {
 	struct service *services; /* their jobs are behind those of collectives */
 	uint32_t service_count;
 	struct job **jobs;
-	uint32_t *workload_of; /* by job of a collective */
-	bool tries_alone;      /* the caller's */
-	bool is_checked;       /* the caller's: a run by flows is held against packets */
-	double check_part;     /* the caller's, of that check: the part of each message's bytes, or 0 */
+	uint32_t *workload_of;          /* by job of a collective */
+	bool tries_alone;               /* the caller's */
+	bool is_checked;                /* the caller's: a run by flows is held against packets */
+	struct check_limit check_limit; /* the caller's, of checks */
+	bool is_checking;               /* it runs for that */
 	struct flow_check check;
 	bool explains_job;   /* the caller's, with config.tells_messages and tells_series: transfers have causes */
 	vb_time *alone;      /* by workload: how long it takes without the others; NULL: it was not tried */
 	uint32_t runs_alone; /* that have begun */
 	enum fabric_end alone_end; /* of the first of them that did not come to its end; FABRIC_DONE: all did */
 	uint32_t job_count;
+	struct compute_trace *traces; /* by workload (step_times.h); NULL: no step has one */
 	uint32_t step_count; /* workloads that are steps of training (step.h), and nothing else is; by packets they are
 				a graph */
 	uint32_t *captured;

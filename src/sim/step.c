@@ -12,8 +12,7 @@
 #include "sim/step_loads.h"
 #include "sim/step_network.h"
 #include "sim/step_place.h"
-#include "sim/why_about.h"
-#include "steps/compute_times.h"
+#include "sim/step_times.h"
 #include "steps/plan_check.h"
 #include "steps/speeds.h"
 
@@ -106,17 +105,6 @@ static int check_cut(const struct step_plan *plan, const char *whose, uint32_t r
 		largest_of(plan), plan->tp, plan->cp, plan->pp, plan->dp, whose, ranks);
 }
 
-/* A table that makes a step too long is refused as other plans are. */
-static int find_compute_times(const struct scenario_step *given, struct step_plan *plan, char *why, size_t size)
-{
-	if (!*given->compute_times)
-		return 0;
-	int rc = compute_times_read_file(plan, given->compute_times, why, (unsigned)size);
-	if (rc == -EINVAL)
-		return why_about(why, size, "compute-times");
-	return rc ? rc : plan_check(plan, why, (unsigned)size);
-}
-
 /* ---- The step ---------------------------------------------------------------------------------------------------- */
 
 /* Completes the plan, and refuses one of which no step can be made; why begins with the workload's key. */
@@ -141,7 +129,7 @@ static int make_plan(const struct simulation *simulation, struct step *step, cha
 	rc = check_cut(&step->plan, is_all ? "the network" : "its part of the network", place.room, why, size);
 	if (!rc)
 		rc = step_gpus_spread(given, step, why, size);
-	return rc ? rc : find_compute_times(given, &step->plan, why, size);
+	return rc ? rc : step_times_use(simulation, step->workload, &step->plan, why, size);
 }
 
 /* The scenario's path of the key that why begins with. */

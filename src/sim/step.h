@@ -11,7 +11,7 @@ struct step {
 	const struct gpu *gpu;
 	const struct gpu *kinds[PLAN_RANGES]; /* by range of plan.kinds (step_gpus.h) */
 	const char *slow;                     /* as the scenario has it; NULL: none is */
-	const char *compute_times; /* the table of kernels' times; NULL: they reach a part of the GPU's peak */
+	const char *compute_times; /* the file of kernels' times; NULL: they reach a part of the GPU's peak */
 	struct step_plan plan;
 	struct plan_memory memory;
 	struct step_network network; /* after steps_run, or step_take_times */

@@ -24,8 +24,8 @@ static int open_run(const struct simulation *simulation, const struct step *step
 }
 
 /* As many bytes as the limit allows: a message has at least one packet, so fewer bytes may be no fewer packets. */
-static int open_largest(const struct simulation *simulation, const struct step *step, struct run *run,
-	struct step_check *check, char *why, size_t size)
+static int open_largest(const struct simulation *simulation, const struct step *step, double packet_hops,
+	struct run *run, struct step_check *check, char *why, size_t size)
 {
 	struct estimate estimate = { 0 };
 
@@ -34,14 +34,15 @@ static int open_largest(const struct simulation *simulation, const struct step *
 		if (rc)
 			return rc;
 		estimate_run(&run->job.with, &estimate);
-		if (estimate.packet_hops <= CHECK_HOPS)
+		if (estimate.packet_hops <= packet_hops)
 			return 0;
 		step_job_close(&run->job);
-		check->bytes_part *= 0.99 * CHECK_HOPS / estimate.packet_hops;
+		check->bytes_part *= 0.99 * packet_hops / estimate.packet_hops;
 	}
 	snprintf(check->why_not, sizeof(check->why_not),
-		"the messages of one layer and micro-batch a stage alone are %.2g packet-hops by packets",
-		estimate.packet_hops);
+		"the messages of one layer and micro-batch a stage alone are %.2g packet-hops by packets, and a check "
+		"has %.2g",
+		estimate.packet_hops, packet_hops);
 	return 0;
 }
 
@@ -104,19 +105,19 @@ static int check_memory(const struct step *step, struct step_check *check)
 	return rc;
 }
 
-int step_check_run(const struct simulation *simulation, const struct step *step, double bytes_part,
+int step_check_run(const struct simulation *simulation, const struct step *step, const struct check_limit *limit,
 	struct step_check *check, char *why, size_t size)
 {
 	struct run run = { 0 };
 
-	*check = (struct step_check){ .bytes_part = bytes_part > 0 ? bytes_part : 1 };
+	*check = (struct step_check){ .bytes_part = limit->bytes_part > 0 ? limit->bytes_part : 1 };
 	int rc = check_memory(step, check);
 	if (rc || *check->why_not)
 		return rc;
-	if (bytes_part > 0)
+	if (limit->bytes_part > 0)
 		rc = open_run(simulation, step, &run, check, why, size);
 	else
-		rc = open_largest(simulation, step, &run, check, why, size);
+		rc = open_largest(simulation, step, limit->packet_hops, &run, check, why, size);
 	if (!rc && !*check->why_not)
 		rc = run_packets(step, &run, check, why, size);
 	step_job_close(&run.job);

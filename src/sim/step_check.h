@@ -17,9 +17,9 @@ struct step_check {
 	uint64_t drops, pauses, resent;
 };
 
-/* bytes_part 0: as many bytes as are at most CHECK_HOPS packet-hops. The simulation is prepared, with its callback
+/* Within the limit. The simulation is prepared, with its callback
  * for progress; the step has run. -EINVAL and why, -ENOMEM. */
-int step_check_run(const struct simulation *simulation, const struct step *step, double bytes_part,
+int step_check_run(const struct simulation *simulation, const struct step *step, const struct check_limit *limit,
 	struct step_check *check, char *why, size_t size);
 
 #endif

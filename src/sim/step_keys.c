@@ -78,7 +78,17 @@ static bool is_latent(const struct step_plan *given, const struct step_plan *pla
 static bool has_a_table(const struct step_plan *given, const struct step_plan *plan)
 {
 	(void)given;
-	return plan->factors[WORK_OUTPUT][0] > 0;
+	char missing[300];
+	return plan->factors[WORK_OUTPUT][0] > 0 && step_times_by_mfu(plan, missing, sizeof(missing)) == 0;
+}
+
+static bool has_no_times(const struct step_plan *given, const struct step_plan *plan)
+{
+	double sum = 0;
+	(void)given;
+	for (unsigned i = 0; i < 2 * STEP_WORKS; i++)
+		sum += plan->factors[i / 2][i % 2];
+	return sum == 0;
 }
 
 /* `of` is the key that would have to change. */
@@ -108,7 +118,9 @@ static const struct {
 	{ "workload.*.context", "workload.*.cp", has_whole_sequences, "cp is 1, and each rank has whole sequences" },
 	{ "workload.*.sp", "workload.*.tp", has_whole_matrices, "tp is 1, and each rank has whole matrices" },
 	{ "workload.*.kv-heads", "workload.*.model", is_latent, "the model's attention has one compressed key" },
-	{ "workload.*.mfu", "workload.*.compute-times", has_a_table, "the table has the times" },
+	{ "workload.*.mfu", "workload.*.compute-times", has_a_table, "compute-times has them all" },
+	{ "workload.*.missing-times", "workload.*.compute-times", has_no_times,
+		"without compute-times all goes by mfu" },
 	{ "workload.*.head-dim", "workload.*.model", is_latent, "the model's attention has widths of its own" },
 };
 

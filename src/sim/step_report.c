@@ -7,6 +7,7 @@
 #include "os/json.h"
 #include "sim/report.h"
 #include "sim/step_gpus.h"
+#include "sim/table_checks.h"
 #include "sim/value.h"
 
 #define GB      1e9
@@ -77,7 +78,7 @@ void step_report_plan(FILE *out, const struct step *step)
 {
 	const struct step_plan *plan = &step->plan;
 	const struct gpu *smallest = step_gpus_smallest(step);
-	char tokens[32], work[32];
+	char tokens[32], work[32], missing[300];
 
 	fprintf(out, "model   %s: %" PRIu64 " parameters", plan->model.name, model_parameters(&plan->model));
 	if (plan->model.experts)
@@ -106,7 +107,8 @@ void step_report_plan(FILE *out, const struct step *step)
 		step->memory.state / GB, step->memory.activations / GB, step->memory.ends / GB);
 	fprintf(out, "work    %sFLOP, ", value_count_text(plan_work(plan), work, sizeof(work)));
 	if (step->compute_times)
-		fprintf(out, "in the kernels' times of %s\n", step->compute_times);
+		fprintf(out, "in the kernels' times of %s%s\n", step->compute_times,
+			step_times_by_mfu(plan, missing, sizeof(missing)) ? ", what it has not by mfu" : "");
 	else
 		fprintf(out, "at %.4g%% of %.4g TFLOP/s%s while kernels run\n", plan->mfu * 100, step_gpus_tflops(step),
 			plan->kinds.count ? ", a mean," : "");
@@ -167,38 +169,6 @@ const char *step_report_why_same(const struct step *step, bool is_by_formula, ch
 		snprintf(text, size, "the exposed %.2f%% of communication between hosts take as long", part);
 	return text;
 }
-
-/* ---- A table ----------------------------------------------------------------------------------------------------- */
-
-static double all_exposed(const struct step *step)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
-		sum += step->times.exposed[i];
-	return sum;
-}
-
-void step_report_heading(FILE *out)
-{
-	fprintf(out, "%-34s %10s %10s %10s %10s %7s %10s %9s\n", "", "step", "computing", "exposed", "bubble", "MFU",
-		"tokens/s", "net gains");
-}
-
-void step_report_line(FILE *out, const char *name, const struct step *step)
-{
-	const struct step_times *times = &step->times;
-	char whole[32], compute[32], exposed[32], bubble[32], tokens[32];
-
-	fprintf(out, "%-34s %10s %10s %10s %10s %6.1f%% %10s %8.2f%%\n", name,
-		value_time_text(times->step, whole, sizeof(whole)),
-		value_time_text((vb_time)times->compute, compute, sizeof(compute)),
-		value_time_text((vb_time)all_exposed(step), exposed, sizeof(exposed)),
-		value_time_text((vb_time)times->bubble, bubble, sizeof(bubble)), 100 * mfu_of(step),
-		value_count_text(tokens_a_second(step), tokens, sizeof(tokens)), 100 * step->bound);
-}
-
-/* ---- Text of one ------------------------------------------------------------------------------------------------- */
 
 void step_report_times(FILE *out, const struct step *step, const char *how, uint32_t steps)
 {
@@ -275,6 +245,61 @@ void step_report_check(FILE *out, const struct step_check *check)
 		check->micro_batches == 1 ? "" : "es", 100 * check->bytes_part,
 		value_count_text((double)check->packet_hops, hops, sizeof(hops)));
 	report_unseen(out, check->drops, check->resent, check->pauses);
+}
+
+/* ---- A table ----------------------------------------------------------------------------------------------------- */
+
+static double all_exposed(const struct step *step)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < STEP_DIMENSIONS; i++)
+		sum += step->times.exposed[i];
+	return sum;
+}
+
+void step_report_heading(FILE *out, bool with_errors)
+{
+	fprintf(out, "%-34s %10s %10s %10s %10s %7s %10s %9s", "", "step", "computing", "exposed", "bubble", "MFU",
+		"tokens/s", "net gains");
+	fprintf(out, with_errors ? " %8s %12s\n" : "\n", "error", "worst phase");
+}
+
+/* Two columns; and below them why a check was not made, or what it met. */
+static void put_errors(FILE *out, const struct step_check *check)
+{
+	const bool is_known = !check || check->is_made;
+	const int worst = check && is_known ? worst_phase(check) : -1;
+	char error[32], phase[32] = "-";
+
+	if (worst >= 0)
+		snprintf(phase, sizeof(phase), "%s %+.2f%%", told[worst].name,
+			100 * phase_error(check, (unsigned)worst));
+	fprintf(out, " %8s %12s\n",
+		check ? table_error_text(is_known, is_known ? step_error(check) : 0, error, sizeof(error)) : "0",
+		phase);
+	if (!is_known)
+		fprintf(out, "  error not known: %s\n", check->why_not);
+	else if (check)
+		report_unseen(out, check->drops, check->resent, check->pauses);
+}
+
+void step_report_line(
+	FILE *out, const char *name, const struct step *step, const struct step_check *check, bool with_errors)
+{
+	const struct step_times *times = &step->times;
+	char whole[32], compute[32], exposed[32], bubble[32], tokens[32];
+
+	fprintf(out, "%-34s %10s %10s %10s %10s %6.1f%% %10s %8.2f%%", name,
+		value_time_text(times->step, whole, sizeof(whole)),
+		value_time_text((vb_time)times->compute, compute, sizeof(compute)),
+		value_time_text((vb_time)all_exposed(step), exposed, sizeof(exposed)),
+		value_time_text((vb_time)times->bubble, bubble, sizeof(bubble)), 100 * mfu_of(step),
+		value_count_text(tokens_a_second(step), tokens, sizeof(tokens)), 100 * step->bound);
+	if (with_errors)
+		put_errors(out, check);
+	else
+		fputc('\n', out);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

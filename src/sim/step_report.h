@@ -15,9 +15,11 @@ void step_report_check(FILE *out, const struct step_check *check);
 void step_report_json(
 	FILE *out, const struct step *step, const char *mode, uint32_t steps, const struct step_check *check);
 
-/* A table of runs, a line for each. */
-void step_report_heading(FILE *out);
-void step_report_line(FILE *out, const char *name, const struct step *step);
+/* A table of runs, a line for each; with errors it has their columns. check: NULL, where the line has none, or is of a
+ * run by packets. */
+void step_report_heading(FILE *out, bool with_errors);
+void step_report_line(
+	FILE *out, const char *name, const struct step *step, const struct step_check *check, bool with_errors);
 /* Why another network gives the same step. Returns text. */
 const char *step_report_why_same(const struct step *step, bool is_by_formula, char *text, size_t size);
 

@@ -100,11 +100,20 @@ static int run_check(
 	if (!runs->checks)
 		return SIM_EXIT_OK;
 	session_watch(session, options, "operation");
-	session->progress.of = "the check: ";
-	int rc = step_check_run(&session->simulation, &runs->steps[number], session->simulation.check_part,
+	progress_begin_check(&session->progress);
+	int rc = step_check_run(&session->simulation, &runs->steps[number], &session->simulation.check_limit,
 		&runs->checks[number], why, sizeof(why));
 	progress_end(&session->progress);
 	return rc ? session_refuse(session, "the check", rc, why) : SIM_EXIT_OK;
+}
+
+int step_runs_check(struct session *session, const struct sim_options *options, struct step_runs *runs)
+{
+	int status = open_checks(session, options, runs);
+
+	for (uint32_t i = 0; !status && i < runs->count; i++)
+		status = run_check(session, options, runs, i);
+	return status;
 }
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
@@ -164,8 +173,10 @@ static int put_text(struct session *session, const struct sim_options *options, 
 {
 	const char *how = session->scenario->mode == MODE_FLOWS ? "by flows: links are shared max-min fairly"
 								: "by formula: without contention";
-	int status = SIM_EXIT_OK;
+	int status = open_checks(session, options, runs);
 
+	if (status)
+		return status;
 	put_head(session);
 	for (uint32_t i = 0; !status && i < runs->count; i++) {
 		putchar('\n');
@@ -183,10 +194,8 @@ static int put_text(struct session *session, const struct sim_options *options, 
 
 static int put_json(struct session *session, const struct sim_options *options, struct step_runs *runs)
 {
-	int status = SIM_EXIT_OK;
+	int status = step_runs_check(session, options, runs);
 
-	for (uint32_t i = 0; !status && i < runs->count; i++)
-		status = run_check(session, options, runs, i);
 	if (status)
 		return status;
 	step_runs_json(stdout, session, runs);
@@ -292,8 +301,6 @@ static int run_and_tell(struct session *session, const struct sim_options *optio
 	struct step_runs runs;
 	int status = step_runs_make(session, options, options->arguments[0], &runs);
 
-	if (!status)
-		status = open_checks(session, options, &runs);
 	if (!status)
 		status = options->is_json ? put_json(session, options, &runs) : put_text(session, options, &runs);
 	if (!status && progress_is_interrupted())

@@ -20,6 +20,8 @@ int step_run_all(struct session *session, const struct sim_options *options);
 /* By the scenario's mode, and tells nothing; file: for errors. An exit status; close them in every case. */
 int step_runs_make(
 	struct session *session, const struct sim_options *options, const char *file, struct step_runs *runs);
+/* Then, by flows or by formula: holds each against packets, unless the options want no check. An exit status. */
+int step_runs_check(struct session *session, const struct sim_options *options, struct step_runs *runs);
 void step_runs_close(struct step_runs *runs);
 /* Of runs by flows or by formula: one object, without a newline. */
 void step_runs_json(FILE *out, const struct session *session, const struct step_runs *runs);

@@ -13,6 +13,7 @@
 #include "sim/link_name.h"
 #include "sim/nccl_keys.h"
 #include "sim/simulation.h"
+#include "sim/step.h"
 #include "sim/step_keys.h"
 #include "sim/traffic.h"
 
@@ -418,6 +419,29 @@ static void look_at_steps(struct looking *looking)
 		warn(looking, "run.limit: without packets a step has no limit, only its check by packets has");
 }
 
+/* Computations of a trace that are of no operation, and operations that have no time. */
+static void look_at_times(struct looking *looking)
+{
+	const struct simulation *simulation = looking->simulation;
+	char why[400], missing[300];
+	struct step step;
+
+	for (uint32_t i = 0; simulation->step_count && i < simulation->scenario->workload_count; i++) {
+		const struct compute_trace *trace = step_times_unmatched(simulation, i);
+		if (trace)
+			warn(looking,
+				"workload.%" PRIu32 ".compute-times: %" PRIu64 " of the trace's %" PRIu64
+				" computations, %.3g%% of their time, are of no operation of the model, such as %s",
+				i, trace->unmatched, trace->computations,
+				trace->us > 0 ? 100 * trace->unmatched_us / trace->us : 0, trace->such_as);
+		if (step_open(simulation, i, &step, why, sizeof(why)) || !step.compute_times)
+			continue;
+		if (step_times_by_mfu(&step.plan, missing, sizeof(missing)))
+			warn(looking, "workload.%" PRIu32 ".compute-times: it has no time of %s: these go by mfu", i,
+				missing);
+	}
+}
+
 static void look_at_nccl(struct looking *looking)
 {
 	const char *path, *why;
@@ -469,4 +493,5 @@ void warnings_find(struct simulation *simulation)
 	look_at_idle_keys(&looking);
 	look_at_nccl(&looking);
 	look_at_steps(&looking);
+	look_at_times(&looking);
 }

@@ -1,13 +1,13 @@
 /* See compute_times.h. */
 #include "steps/compute_times.h"
 #include <string.h>
+#include "base/invariant.h"
+#include "net/job_formats.h"
 #include "net/why.h"
 #include "steps/layers.h"
 
 #define COLUMNS    "operation,shape,microseconds"
 #define MOST_BYTES (1u << 20)
-#define MOST_TIME  1000000000000000u /* picoseconds of an operation: a quarter of an hour */
-#define LEAST_TIME 1000u
 
 static const char *const operations[STEP_WORKS] = { "projections", "scores", "ffn", "experts", "output" };
 static const char *const passes[2] = { "forward", "backward" };
@@ -17,11 +17,10 @@ struct shape {
 };
 
 struct reading {
-	struct step_plan *plan;
+	struct compute_times *times;
 	struct text *text;
 	const char *begin;
 	struct shape shape; /* the plan's */
-	bool is_found[STEP_WORKS][2];
 };
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
@@ -84,15 +83,6 @@ static bool are_alike(const struct shape *one, const struct shape *other)
 	return one->micro_batch == other->micro_batch && one->tokens == other->tokens && one->tp == other->tp;
 }
 
-/* A backward pass has the work of two forward passes. */
-static void set_factor(struct reading *reading, unsigned work, unsigned pass, uint64_t time)
-{
-	struct step_plan *plan = reading->plan;
-	const double by_peak = (pass + 1) * layer_work(plan, (enum step_work)work) / (plan->tflops * plan->mfu);
-	plan->factors[work][pass] = (double)time / by_peak;
-	reading->is_found[work][pass] = true;
-}
-
 static int read_row(struct reading *reading, struct span line)
 {
 	struct span operation, shape_text, time, more;
@@ -107,21 +97,59 @@ static int read_row(struct reading *reading, struct span line)
 			"an operation is projections, scores, ffn, experts or output, with -forward or -backward");
 	if (!read_shape(shape_text, &shape))
 		return wrong(reading, shape_text, "a shape is micro-batch x tokens / tp, as 1x8192/8");
-	if (!span_decimal(time, 1000000, MOST_TIME, &value) || value < LEAST_TIME)
+	if (!span_decimal(time, 1000000, COMPUTE_TIME_MOST, &value) || value < COMPUTE_TIME_LEAST)
 		return wrong(reading, time, "a time is 0.001 to 1000000000 microseconds, with at most six decimals");
 	if (span_take(&line, ',', &more))
 		return wrong(reading, more, "a row ends with its time");
 	if (!are_alike(&shape, &reading->shape))
 		return 0;
-	if (reading->is_found[work][pass])
+	if (reading->times->of[work][pass])
 		return wrong(reading, operation, "the table has it before, of the same shape");
-	set_factor(reading, work, pass, value);
+	reading->times->of[work][pass] = value;
 	return 0;
 }
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
-static bool is_needed(const struct step_plan *plan, unsigned work)
+int compute_times_read(const struct step_plan *plan, struct text *text, struct compute_times *times)
+{
+	struct reading reading = { .times = times,
+		.text = text,
+		.begin = text->at,
+		.shape = { plan->micro_batch, plan->sequence / plan->cp, plan->tp } };
+	struct span line;
+	*times = (struct compute_times){ 0 };
+	if (job_format_chakra_json.is(text->at, (size_t)(text->end - text->at)))
+		return job_format_chakra_json.read(NULL, text, NULL); /* a trace, and what to do with it */
+	if (text->end - text->at > MOST_BYTES)
+		return why_not(text->why, text->why_size, "%s: a table has at most 1 MiB", text->name);
+	if (!text_next(text, '#', &line))
+		return why_not(text->why, text->why_size, "%s: it is empty: it begins with " COLUMNS, text->name);
+	int is_columns = text_is_columns(text, line, COLUMNS);
+	if (is_columns <= 0)
+		return wrong(
+			&reading, line, "the first line is " COLUMNS ", and a Chakra trace is called PREFIX.RANK.et");
+	int error = 0;
+	while (!error && text_next(text, '#', &line))
+		error = read_row(&reading, line);
+	return error;
+}
+
+int compute_times_read_file(
+	const struct step_plan *plan, const char *path, struct compute_times *times, char *why, unsigned why_size)
+{
+	struct text text;
+	int error = text_open(&text, path, why, why_size);
+	if (error)
+		return error;
+	error = compute_times_read(plan, &text, times);
+	text_close(&text);
+	return error;
+}
+
+/* ---- The plan ---------------------------------------------------------------------------------------------------- */
+
+bool compute_times_has(const struct step_plan *plan, unsigned work)
 {
 	switch (work) {
 	case WORK_EXPERTS:
@@ -133,47 +161,41 @@ static bool is_needed(const struct step_plan *plan, unsigned work)
 	}
 }
 
-static int check_all_found(const struct reading *reading)
+/* As much of it as there is room for. */
+static void append(char *text, unsigned size, const char *more)
+{
+	const size_t used = strlen(text), room = size - used - 1, length = strlen(more);
+	const size_t taken = length < room ? length : room;
+	memcpy(text + used, more, taken);
+	text[used + taken] = 0;
+}
+
+unsigned compute_times_missing(
+	const struct step_plan *plan, const struct compute_times *times, char *text, unsigned size)
+{
+	unsigned missing = 0;
+	assert(size > 0);
+	*text = 0;
+	for (unsigned i = 0; i < 2 * STEP_WORKS; i++) {
+		const unsigned work = i / 2, pass = i % 2;
+		if (!compute_times_has(plan, work) || times->of[work][pass])
+			continue;
+		append(text, size, missing++ ? ", " : "");
+		append(text, size, operations[work]);
+		append(text, size, "-");
+		append(text, size, passes[pass]);
+	}
+	return missing;
+}
+
+/* A backward pass has the work of two forward passes. */
+void compute_times_use(struct step_plan *plan, const struct compute_times *times)
 {
 	for (unsigned work = 0; work < STEP_WORKS; work++)
-		for (unsigned pass = 0; pass < 2; pass++)
-			if (is_needed(reading->plan, work) && !reading->is_found[work][pass])
-				return why_not(reading->text->why, reading->text->why_size,
-					"%s: it has no time of %s-%s of shape %ux%u/%u: add a row, or leave "
-					"compute-times out",
-					reading->text->name, operations[work], passes[pass],
-					(unsigned)reading->shape.micro_batch, (unsigned)reading->shape.tokens,
-					(unsigned)reading->shape.tp);
-	return 0;
-}
-
-int compute_times_read(struct step_plan *plan, struct text *text)
-{
-	struct reading reading = { .plan = plan,
-		.text = text,
-		.begin = text->at,
-		.shape = { plan->micro_batch, plan->sequence / plan->cp, plan->tp } };
-	struct span line;
-	if (text->end - text->at > MOST_BYTES)
-		return why_not(text->why, text->why_size, "%s: a table has at most 1 MiB", text->name);
-	if (!text_next(text, '#', &line))
-		return why_not(text->why, text->why_size, "%s: it is empty: it begins with " COLUMNS, text->name);
-	int is_columns = text_is_columns(text, line, COLUMNS);
-	if (is_columns <= 0)
-		return wrong(&reading, line, "the first line is " COLUMNS);
-	int error = 0;
-	while (!error && text_next(text, '#', &line))
-		error = read_row(&reading, line);
-	return error ? error : check_all_found(&reading);
-}
-
-int compute_times_read_file(struct step_plan *plan, const char *path, char *why, unsigned why_size)
-{
-	struct text text;
-	int error = text_open(&text, path, why, why_size);
-	if (error)
-		return error;
-	error = compute_times_read(plan, &text);
-	text_close(&text);
-	return error;
+		for (unsigned pass = 0; pass < 2 && compute_times_has(plan, work); pass++) {
+			const double by_peak =
+				(pass + 1) * layer_work(plan, (enum step_work)work) / (plan->tflops * plan->mfu);
+			assert(times->of[work][pass] <= COMPUTE_TIME_MOST);
+			plan->factors[work][pass] = (double)times->of[work][pass] / by_peak;
+		}
 }

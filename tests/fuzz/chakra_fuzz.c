@@ -1,6 +1,7 @@
 /* Any bytes as a Chakra trace of two ranks: those up to the first 0xFF 'N' are the first rank's file, those up to the
  * next a groups file, the rest is the second rank's file; without the marks both ranks have one file. It is refused
- * with a reason, or it is a job whose operations are of its ranks and that can be opened. Nothing may be leaked. */
+ * with a reason, or it is a job whose operations are of its ranks and that can be opened. As the times of a model's
+ * operations it is refused with a reason, or has none that is too long. Nothing may be leaked. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 #include "net/graph_job.h"
 #include "net/job_file.h"
+#include "steps/compute_trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -68,6 +70,19 @@ static void check_graph(const struct graph *graph)
 	graph_job_close(&job);
 }
 
+/* The same files as a step's compute-times. */
+static void check_times(void)
+{
+	struct compute_trace trace;
+	why[0] = 0;
+	const int error = compute_trace_read(prefix, &trace, why, sizeof(why));
+	require(error == 0 || (error == -EINVAL && why[0] && memchr(why, 0, sizeof(why))));
+	require(error || (trace.computations >= trace.unmatched && trace.us >= trace.unmatched_us));
+	require(memchr(trace.such_as, 0, sizeof(trace.such_as)));
+	for (unsigned i = 0; !error && i < 2 * STEP_WORKS; i++)
+		require(trace.times.of[i / 2][i % 2] <= COMPUTE_TIME_MOST);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	struct job_file_options options = { 0 };
@@ -94,5 +109,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	for (unsigned i = 0; i < file.note_count; i++)
 		require(file.notes[i][0] && memchr(file.notes[i], 0, sizeof(file.notes[i])));
 	job_file_free(&file);
+	check_times();
 	return 0;
 }

@@ -10,34 +10,9 @@ import sys
 import tempfile
 import unittest
 
-COMPUTE, COLLECTIVE = 4, 7      # NodeType
-INT64, BOOL = 9, 27             # AttributeProto's fields
+from chakra_trace import COLLECTIVE, COMPUTE, HEAD, node
+
 ALL_REDUCE = 0
-
-
-def varint(value):
-    written = bytearray()
-    while value > 0x7F:
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(written + bytes([value]))
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def node(number, kind, after=(), us=0, **attributes):
-    written = field(1, number) + field(2, b"n") + field(3, kind)
-    if after:
-        written += field(5, b"".join(varint(other) for other in after))
-    if us:
-        written += field(7, us)
-    for name, value in attributes.items():
-        written += field(10, field(1, name.encode()) + field(BOOL if isinstance(value, bool) else INT64, int(value)))
-    return varint(len(written)) + written
 
 
 def allreduce(number, after, size):
@@ -63,7 +38,7 @@ class Jobs(unittest.TestCase):
 
     def traces(self, *ranks):
         for rank, nodes in enumerate(ranks):
-            (self.place / f"job.{rank}.et").write_bytes(b"\x07\x0A\x050.0.4" + b"".join(nodes))
+            (self.place / f"job.{rank}.et").write_bytes(HEAD + b"".join(nodes))
         return self.place / "job"
 
     def sim(self, *arguments, status=0):

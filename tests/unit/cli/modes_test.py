@@ -212,7 +212,7 @@ run: {seed: 1}
             self.assertIn("takes longer than 46 days", self.sim(*words, *long, "hosts.scale-up-delay=80000s", status=2).stderr)
             late = self.json(*words, *long, "hosts.scale-up-delay=100ms")["steps"][0]["step"]["time_ps"]
             self.assertAlmostEqual(self.json(*words, *long, "hosts.scale-up-delay=10s")["steps"][0]["step"]["time_ps"] / late, 100, delta=3)
-        for words in (["--set", "run.mode=packets"], ["--no-check"], ["--compare"]):
+        for words in (["--set", "run.mode=packets"], ["--no-check"]):
             self.assertIn("--exact-check is of runs", self.sim(example, "--exact-check", "10%", *words, status=2, is_checked=True).stderr)
         self.assertIn("run.limit: without packets", self.sim(example, "--set", "run.limit=1us").stderr)
 

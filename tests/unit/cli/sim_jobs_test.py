@@ -99,6 +99,9 @@ class Jobs(SimCase):
         rows = json.loads(self.sim(*table, "--json", "--csv", "rows.csv", scenario).stdout)
         with open(self.place / "rows.csv") as file:
             lines = list(csv.DictReader(file))
+        for row in rows:
+            row["error"] = row["error"]["step"]
+            del row["mode"]
         self.assertEqual([{name: str(row[name]) for name in row} for row in rows], lines)
         self.assertEqual(len(rows), 3)
         self.assertIn("absent/x: No such file", self.sim(*table, "--csv", "absent/x", scenario, status=1).stderr)

@@ -5,6 +5,7 @@ import pathlib
 import sys
 import unittest
 
+from chakra_trace import COMPUTE, HEAD, node
 from sim_case import StepCase, small_step
 
 STEP = small_step("tp: 2", "pp: 2")
@@ -32,18 +33,64 @@ class Gpus(StepCase):
         for more in [], ["--dry-run"]:
             self.assertRegex(self.sim(scenario, *more, "--set", "workload.compute-times=times.csv").stdout,
                              r"\nwork    [\d.]+ .FLOP, in the kernels' times of times.csv\n")
-        self.assertIn("warning: workload.*.mfu: the table has the times: no effect",
+        self.assertIn("warning: workload.*.mfu: compute-times has them all: no effect",
                       self.sim(scenario, *self.settings("workload.compute-times=times.csv", "workload.mfu=50%")).stderr)
 
     def test_table__is_beside_the_scenario_and_has_what_is_wanted(self):
         scenario = self.scenario(STEP.replace("batch: 16", "batch: 16\n    compute-times: ./times.csv"))
         self.table(shape="2x2048/2")
         said = self.sim(scenario, status=2).stderr
-        self.assertRegex(said, r"s.yaml:14:20: workload.0.compute-times: .*times.csv: it has no time of projections-forward of shape 1x2048/2")
+        self.assertRegex(said, r"s.yaml:14:20: workload.0.compute-times: .*times.csv: of shape 1x2048/2 it has "
+                         "no time of projections-forward, projections-backward, .*, output-backward: add rows, or say missing-times: mfu")
         self.table({**ROWS, "scores": (20, -50)})
         self.assertRegex(self.sim(scenario, status=2).stderr, r"s.yaml:14:20: workload.0.compute-times: .*times.csv:6:26: -50: a time is")
         (self.place / "times.csv").unlink()
         self.assertRegex(self.sim(scenario, status=2).stderr, r"s.yaml:14:20: workload.0.compute-times: .*times.csv: No such file")
+
+    def trace(self, rows, name="t.0.et"):
+        """A Chakra trace: of each row two kernels, of two layers, and one that is nobody's."""
+        kernels = [(f"layers.{layer}.{operation}-{way}", time) for operation, times in rows.items()
+                   for way, time in zip(("forward", "backward"), times) for layer in range(2)] + [("adam_kernel", 12)]
+        (self.place / name).write_bytes(HEAD + b"".join(node(number, COMPUTE, us=time, name=kernel)
+                                                        for number, (kernel, time) in enumerate(kernels, 1)))
+
+    def test_trace__gives_the_rows_of_a_table(self):
+        self.table()
+        self.trace(ROWS)
+        scenario = self.scenario(STEP)
+        for mode in MODES:
+            tables, traces = (self.step(scenario, f"run.mode={mode}", f"workload.compute-times={name}") for name in ("times.csv", "t.0.et"))
+            self.assertEqual(traces["step"], tables["step"])
+        self.assertEqual(self.step(scenario, "workload.compute-times=t")["step"], self.step(scenario, "workload.compute-times=times.csv")["step"])
+        said = self.sim(scenario, *self.settings("workload.compute-times=t.0.et"))
+        self.assertIn(", in the kernels' times of t.0.et\n", said.stdout)
+        self.assertEqual(said.stderr, "verbena sim: warning: workload.0.compute-times: 1 of the trace's 17 computations, 0.558% of their "
+                                      "time, are of no operation of the model, such as adam_kernel\n")
+
+    def test_times__that_are_missing_are_refused_or_go_by_mfu(self):
+        scenario = self.scenario(STEP.replace("batch: 16", "batch: 16\n    compute-times: t.0.et"))
+        self.trace({name: times for name, times in ROWS.items() if name != "ffn"})
+        self.assertRegex(self.sim(scenario, status=2).stderr,
+                         r"s.yaml:14:20: workload.0.compute-times: .*t.0.et: its computations name no ffn-forward, ffn-backward: "
+                         r"give them such names \(record_function\), or say missing-times: mfu")
+        by_mfu = self.sim(scenario, *self.settings("workload.missing-times=mfu"))
+        self.assertIn("t.0.et, what it has not by mfu\n", by_mfu.stdout)
+        self.assertIn("compute-times: it has no time of ffn-forward, ffn-backward: these go by mfu\n", by_mfu.stderr)
+        slow, fast = (self.step(scenario, "workload.missing-times=mfu", f"workload.mfu={mfu}")["step"]["compute_ps"] for mfu in ("30%", "60%"))
+        layer = sum(sum(times) for name, times in ROWS.items() if name not in ("output", "ffn")) + ROWS["scores"][0]
+        known = 16 / 4 * (4 * layer + sum(ROWS["output"])) / 2 * 1e6
+        self.assertAlmostEqual((slow - known) / (fast - known), 2, delta=1e-4)
+        self.assertIn("missing-times: without compute-times all goes by mfu: no effect",
+                      self.sim(self.scenario(STEP), *self.settings("workload.missing-times=mfu")).stderr)
+
+    def test_trace__that_is_none_is_refused_at_its_key(self):
+        scenario = self.scenario(STEP.replace("batch: 16", "batch: 16\n    compute-times: t.0.et"))
+        (self.place / "t.0.et").write_bytes(b"{}")
+        self.assertRegex(self.sim(scenario, status=2).stderr, r"s.yaml:14:20: workload.0.compute-times: .*t.0.et: byte 0")
+        (self.place / "t.0.et").write_bytes(HEAD)
+        self.assertRegex(self.sim(scenario, status=2).stderr, r"workload.0.compute-times: .*t.0.et: it has no computation of a GPU.*chakra_trace_link")
+        (self.place / "t.0.et").unlink()
+        self.assertRegex(self.sim(scenario, status=2).stderr, r"workload.0.compute-times: .*t.0.et: No such file")
 
     def times(self, scenario, *settings):
         return {mode: self.step(scenario, f"run.mode={mode}", *settings)["step"]["time_ps"] for mode in MODES}

@@ -217,6 +217,9 @@ static void other_names__are_refused(void **state)
 	static const char host[] = "{\n  \"schema\": \"1.0.2-chakra.0.0.4\", \"pid\": 1, \"nodes\": []}";
 	write_file(path, host, strlen(host));
 	expect_refused(path, "run chakra_trace_link, then chakra_converter");
+	static const char profiler[] = "{\"schemaVersion\": 1, \"traceEvents\": []}";
+	write_file(path, profiler, strlen(profiler));
+	expect_refused(path, "the profiler's trace (Kineto), before it is linked");
 	static const char feeder[] = "{\"workload_graph\": []}";
 	write_file(path, feeder, strlen(feeder));
 	expect_refused(path, "a Chakra trace as JSON (workload_graph)");

@@ -16,12 +16,27 @@
 
 static char why[300];
 
+static char missing[300];
+
+/* Also what is missing. */
+static int use(struct step_plan *plan, struct text *text)
+{
+	struct compute_times times;
+	int error = compute_times_read(plan, text, &times);
+	*missing = 0;
+	if (error)
+		return error;
+	compute_times_missing(plan, &times, missing, sizeof(missing));
+	compute_times_use(plan, &times);
+	return 0;
+}
+
 static int read_into(struct step_plan *plan, const char *bytes)
 {
 	struct text text = text_of("t.csv", bytes, strlen(bytes), why, sizeof(why));
 	*plan = plan_of("llama3-70b", 8, 2, 4, 64);
 	*why = 0;
-	return compute_times_read(plan, &text);
+	return use(plan, &text);
 }
 
 static vb_time computing(const struct step_plan *plan, uint32_t stage)
@@ -77,13 +92,26 @@ static void rows__are_those_of_the_model(void **state)
 	static const char bytes[] = HEAD ROWS "experts-forward,1x4096/1,1\n";
 	struct step_plan plan = plan_of("mixtral-8x7b", 1, 1, 8, 8);
 	struct text text = text_of("t.csv", bytes, sizeof(bytes) - 1, why, sizeof(why));
-	assert_int_equal(compute_times_read(&plan, &text), -EINVAL);
-	assert_non_null(strstr(why, "t.csv: it has no time of projections-forward of shape 1x"));
+	assert_int_equal(use(&plan, &text), 0);
+	assert_string_equal(missing,
+		"projections-forward, projections-backward, scores-forward, scores-backward, experts-forward, "
+		"experts-backward, output-forward, output-backward");
 	assert_int_equal(read_into(&plan, HEAD ROWS), 0);
+	assert_string_equal(missing, "");
 	plan.cp = 2; /* a rank has half of the tokens */
 	text = text_of("t.csv", HEAD ROWS, strlen(HEAD ROWS), why, sizeof(why));
-	assert_int_equal(compute_times_read(&plan, &text), -EINVAL);
-	assert_non_null(strstr(why, "of shape 1x4096/8"));
+	assert_int_equal(use(&plan, &text), 0);
+	assert_non_null(strstr(missing, "ffn-forward"));
+}
+
+/* As without a table. */
+static void operations__without_a_time_go_by_mfu(void **state)
+{
+	struct step_plan plan, bare = plan_of("llama3-70b", 8, 2, 4, 64);
+	assert_int_equal(read_into(&plan, HEAD "scores-forward,1x8192/8,10.5\n"), 0);
+	plan.recompute = bare.recompute = RECOMPUTE_NONE;
+	const double by_mfu = layer_work(&bare, WORK_SCORES) / (bare.tflops * bare.mfu) / 1e6;
+	assert_about(computing(&plan, 0) - computing(&bare, 0), 16 * 40 * (10.5 - by_mfu));
 }
 
 static void wrong_rows__have_their_place(void **state)
@@ -108,7 +136,10 @@ static void wrong_rows__have_their_place(void **state)
 		{ HEAD "ffn-forward,1x8192/8,1e999999999999\n", "t.csv:2:22: " },
 		{ HEAD "ffn-forward,1x8192/8,1,2\n", "t.csv:2:24: 2: a row ends with its time" },
 		{ HEAD ROWS "ffn-forward,1x8192/8,1\n", "t.csv:10:1: ffn-forward: the table has it before" },
-		{ HEAD, "t.csv: it has no time of projections-forward of shape 1x8192/8: add a row" },
+		{ "{\"schemaVersion\": 1, \"traceEvents\": []}\n",
+			"t.csv: the profiler's trace (Kineto), before it is" },
+		{ "{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": []}\n", "t.csv: PyTorch's trace of the host" },
+		{ "{\"mine\": []}\n", "and a Chakra trace is called PREFIX.RANK.et" },
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct step_plan plan;
@@ -152,6 +183,7 @@ int main(void)
 		cmocka_unit_test(computing__takes_what_the_rows_say),
 		cmocka_unit_test(rows_of_other_shapes__are_passed_over),
 		cmocka_unit_test(rows__are_those_of_the_model),
+		cmocka_unit_test(operations__without_a_time_go_by_mfu),
 		cmocka_unit_test(wrong_rows__have_their_place),
 		cmocka_unit_test(long_tables__are_refused),
 		cmocka_unit_test(long_times__are_refused),
