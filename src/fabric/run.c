@@ -65,7 +65,7 @@ static int check_jobs(const struct fabric_config *config, char *why, unsigned wh
 	if ((config->hosts.gpus || config->hosts.gpu_of) && config->flows->count)
 		return why_not(why, why_size,
 			"flows are between endpoints, and hosts with GPUs, or ranks that are placed, take jobs alone");
-	const uint32_t ranks = hosts_ranks(&config->hosts, endpoints);
+	const uint32_t ranks = hosts_all_ranks(&config->hosts, endpoints);
 	for (uint32_t i = 0; i < config->job_count; i++)
 		if (config->jobs[i]->ranks > ranks)
 			return why_not(why, why_size, "job %u: it has %u ranks, and the network %u", i,
@@ -141,7 +141,7 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 	if (rc == 0)
 		rc = trim_check(config, why, why_size);
 	if (rc == 0)
-		rc = flow_list_check(config->flows, network->endpoint_count, why, why_size);
+		rc = flow_list_check(config->flows, network_back_endpoints(network), why, why_size);
 	if (rc == 0)
 		rc = check_connections(config, why, why_size);
 	return rc ? rc : check_jobs(config, why, why_size);

@@ -14,6 +14,7 @@
 #include "sim/astra_network.h"
 #include "sim/culprits.h"
 #include "sim/flow_mode.h"
+#include "sim/front_end.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
@@ -98,7 +99,7 @@ struct workload simulation_workload(const struct simulation *simulation, uint32_
 	if (!workload.bits_per_second)
 		workload.bits_per_second = network->links[network->endpoints[0].link].bits_per_second;
 	if (!workload.senders && strcmp(workload.kind, "incast") == 0)
-		workload.senders = (workload.endpoints ? workload.endpoints : network->endpoint_count) - 1;
+		workload.senders = (workload.endpoints ? workload.endpoints : network_back_endpoints(network)) - 1;
 	return workload;
 }
 
@@ -200,7 +201,7 @@ static int make_room_for_jobs(struct simulation *simulation)
 static int add_workloads(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
-	uint32_t endpoints = simulation->network.endpoint_count;
+	uint32_t endpoints = network_back_endpoints(&simulation->network);
 	int rc = make_room_for_jobs(simulation);
 
 	for (uint32_t i = 0; !rc && i < scenario->workload_count; i++) {
@@ -237,8 +238,9 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 
 	for (uint32_t i = 0; i < scenario->workload_count; i++) {
 		struct workload workload = simulation_workload(simulation, i);
-		flows += *scenario->workloads[i].file ? 0
-						      : workload_flows(&workload, simulation->network.endpoint_count);
+		flows += *scenario->workloads[i].file
+				 ? 0
+				 : workload_flows(&workload, network_back_endpoints(&simulation->network));
 	}
 	estimate_memory(simulation, flows, &estimate);
 	return estimate_check(simulation, &estimate, memory_limit(""), why, size);
@@ -316,7 +318,7 @@ static int check_faults_of_steps(const struct scenario *scenario, char *why, siz
 
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
-	uint32_t endpoints = simulation->network.endpoint_count;
+	uint32_t endpoints = network_back_endpoints(&simulation->network);
 
 	if (simulation->scenario->mode == MODE_FORMULA && !is_of_steps(simulation->scenario, files)) {
 		snprintf(why, size, "run.mode: only steps of training have a formula: flows, or packets");
@@ -524,6 +526,10 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	int rc = scenario->mode == MODE_FLOWS ? flow_mode_check(scenario, why, size) : 0;
 	if (!rc)
 		rc = build_network(simulation, why, size);
+	if (!rc)
+		rc = ranks_set_hosts(simulation, why, size);
+	if (!rc)
+		rc = simulation_add_front_end(simulation, why, size);
 	if (!rc)
 		rc = set_faults(simulation, why, size);
 	if (!rc)
