@@ -10,6 +10,7 @@
 #include "sim/link_name.h"
 #include "sim/report.h"
 #include "sim/step_report.h"
+#include "sim/step_workloads.h"
 
 /* The fields of the current object. */
 struct object {
@@ -272,9 +273,10 @@ static void put_steps(struct object *object, const struct simulation *simulation
 	fputc('[', object->out);
 	for (uint32_t i = 0; i < simulation->step_count; i++) {
 		fputs(i ? ",\n  " : "", object->out);
-		if (!step_take_times(simulation, i, &step))
-			step_report_json(
-				object->out, &step, "packets", simulation->scenario->workloads[i].step.steps, NULL);
+		const uint32_t workload = step_workload(simulation, i);
+		if (!step_take_times(simulation, workload, &step))
+			step_report_json(object->out, &step, "packets",
+				simulation->scenario->workloads[workload].step.steps, NULL);
 		step_close(&step);
 	}
 	fputc(']', object->out);
