@@ -175,12 +175,13 @@ const struct scenario_key scenario_keys[] = {
 	{ "hosts.scale-up-delay", VALUE_TIME, FIELD(hosts.scale_up_time), ANY_TIME, .preset = "500ns",
 	  .help = "until a transfer's first bit is at another GPU of the host" },
 	{ "hosts.front-end.storage", VALUE_COUNT, FIELD(front_end.storage), ENDPOINTS, .preset = "0",
-	  .help = "storage nodes of a network apart, which checkpoint and input go by: each has an endpoint there, and is "
-		  "no host; 0: there is no such network" },
+	  .help = "storage nodes of a network apart, which checkpoint and input go by: each has an endpoint there, and "
+		  "is no host; 0: there is no such network" },
 	{ "hosts.front-end.nics", VALUE_COUNT, FIELD(front_end.nics), BOUNDS(1, 64), .preset = "1",
 	  .help = "front end: NICs of a host there, beside hosts.nics" },
-	{ "hosts.front-end.topology", VALUE_NAME, FIELD(front_end.topology.kind), .words = FRONT_ENDS, .preset = "switch",
-	  .help = "front end: kind of network, of the same switches and NICs; hosts are along the leaves, then storage nodes" },
+	{ "hosts.front-end.topology", VALUE_NAME, FIELD(front_end.topology.kind), .words = FRONT_ENDS,
+	  .preset = "switch", .help = "front end: kind of network, of the same switches and NICs; hosts are along the "
+				      "leaves, then storage nodes" },
 	{ "hosts.front-end.rate", VALUE_RATE, FIELD(front_end.topology.host_bits_per_second), BOUNDS(1e6, 1e14),
 	  .preset = "200G", .help = "front end: rate of links between NICs, or storage nodes, and switches" },
 	{ "hosts.front-end.delay", VALUE_TIME, FIELD(front_end.topology.host_delay), ANY_TIME, .preset = "1us",
@@ -193,7 +194,8 @@ const struct scenario_key scenario_keys[] = {
 	  .preset = "0", OF_A_FRONT_END, .help = "front end, leaf-spine: rate of links between switches; 0: rate" },
 	{ "hosts.front-end.oversubscription", VALUE_REAL, FIELD(front_end.topology.oversubscription), BOUNDS(0, 1024),
 	  .preset = "0", OF_A_FRONT_END,
-	  .help = "front end, leaf-spine: ratio of a leaf's downlink to uplink capacity; 0: as spines says, otherwise 1" },
+	  .help = "front end, leaf-spine: ratio of a leaf's downlink to uplink capacity; 0: as spines says, otherwise "
+		  "1" },
 	{ "ranks.dimensions", VALUE_TEXT, .set = set_rank_dimensions,
 	  .help = "how a trainer splits its work, in the order in which it numbers ranks: tp=8, cp=2, dp=4, pp=2. One "
 		  "may have no size: what the others leave" },
