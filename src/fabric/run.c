@@ -72,7 +72,9 @@ static int check_jobs(const struct fabric_config *config, char *why, unsigned wh
 				config->jobs[i]->ranks, ranks);
 	if (config->job_count > MOST_JOBS)
 		return why_not(why, why_size, "more than %u jobs", MOST_JOBS);
-	if (config->job_count && endpoints > CONNECTIONS_MOST_ENDPOINTS && has_engines(config))
+	const uint32_t of_back = network_back_endpoints(config->network), of_front = endpoints - of_back;
+	const uint32_t largest = of_back > of_front ? of_back : of_front;
+	if (config->job_count && largest > CONNECTIONS_MOST_ENDPOINTS && has_engines(config))
 		return why_not(why, why_size, "a job on more than %u endpoints", CONNECTIONS_MOST_ENDPOINTS);
 	return 0;
 }

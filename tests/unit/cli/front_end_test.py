@@ -117,6 +117,15 @@ class FrontEnd(SimCase):
                      "FIRST-LAST, such as 0-3")
         self.refused("workload:", "capture: {links: ^storage 4}\nworkload:", "capture.links: there are only 4 storage nodes")
 
+    def test_paths_of_the_back_end__do_not_depend_on_the_front_end(self):
+        hashed = ("network: {topology: leaf-spine, endpoints: 64, leaves: 8, spines: 8, host-rate: 100G}\n"
+                  "transport: {ack-every: 16}\nworkload: {kind: alltoall, bytes: 256KiB}\n")
+        for mode in "packets", "flows":
+            told = [self.json(self.scenario(hashed), *self.set(f"run.mode={mode}", f"hosts.front-end.storage={nodes}"))
+                    for nodes in (0, 1)]
+            self.assertEqual(told[0]["jct_ps"], told[1]["jct_ps"])
+            self.assertEqual(told[0]["busiest_links"], told[1]["busiest_links"])
+
     def test_keys_of_leaves__without_leaves_are_warned_of(self):
         told = self.json(self.scenario(APART), *self.set("hosts.front-end.spines=2"))
         self.assertIn("hosts.front-end.spines: only for hosts.front-end.topology leaf-spine, and that is switch: no effect",
