@@ -7,7 +7,7 @@
 
 /* How much the numbers of the added network grow by. */
 struct shift {
-	uint32_t endpoints, switches, links, profiles, nics, pods;
+	uint32_t endpoints, switches, profiles, nics, pods;
 };
 
 static network_node moved(const struct shift *by, network_node node)
@@ -24,8 +24,8 @@ static uint32_t machine_of(const struct hosts_front *front, uint32_t endpoint)
 
 static void append(struct network *network, const struct network *added, const struct hosts_front *front)
 {
-	const struct shift by = { network->endpoint_count, network->switch_count, network->link_count,
-		network->profile_count, network->nic_count, network_pods(network) };
+	const struct shift by = { network->endpoint_count, network->switch_count, network->profile_count,
+		network->nic_count, network_pods(network) };
 	assert(added->fault_count == 0 && added->nic_switch_count == 0);
 	for (uint32_t i = 0; i < added->profile_count; i++)
 		network_add_profile(network, &added->profiles[i]);

@@ -310,7 +310,8 @@ const struct scenario_key scenario_keys[] = {
 	  "fixed, the rest exponential; it then takes all that has arrived. Profile ideal has none" },
 
 	{ "network.faults.*.link", VALUE_TEXT, FAULT(link),
-	  .help = "the link, both directions: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"" },
+	  .help = "the link, both directions: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"; of a front end \"front "
+		  "endpoint 3\", \"front switch 0 port 5\", \"storage 2\"" },
 	{ "network.faults.*.rate", VALUE_RATE, FAULT(bits_per_second), BOUNDS(0, 1e14), .preset = "0",
 	  .help = "the link is this slow all the time, as one that has lost lanes; 0: it has its own rate" },
 	{ "network.faults.*.loss", VALUE_SHARE, FAULT(fault.loss_ppm), BOUNDS(0, 1e6), .preset = "0",
