@@ -23,25 +23,30 @@ enum {
 static uint16_t next_listed_number(struct fabric *fabric, uint32_t endpoint)
 {
 	struct engine_end *end = &fabric->endpoints[endpoint].engine;
-	if (fabric->number_sources == 0)
+	if (!fabric->config->job_count)
 		return (uint16_t)vb_lane_next_number(end->lane);
 	return (uint16_t)(CONNECTIONS_FIRST_LISTED + end->next_number++);
 }
 
+static const struct qp_plane *plane_of(const struct fabric *fabric, uint32_t endpoint)
+{
+	return endpoint < network_back_endpoints(fabric->network) ? &fabric->back_plane : &fabric->front_plane;
+}
+
 /* Whether it is a responder's number that has no place: of its source's own choice, so that those of others may be the
  * same. */
-static bool is_without_place(const struct fabric *fabric, uint32_t index)
+static bool is_without_place(const struct fabric *fabric, uint32_t endpoint, uint32_t index)
 {
-	return index >= CONNECTIONS_FIRST_RESPONDER && index & fabric->number_sources;
+	return index >= CONNECTIONS_FIRST_RESPONDER && index & plane_of(fabric, endpoint)->sources;
 }
 
 /* The next number with that bit of those from `first` on that the lane does not have; 0: it has them all. */
 static uint32_t next_free(
-	const struct fabric *fabric, const struct vb_lane *lane, uint32_t first, uint32_t range, uint16_t *next)
+	const struct qp_plane *plane, const struct vb_lane *lane, uint32_t first, uint32_t range, uint16_t *next)
 {
 	for (uint32_t tries = 0; tries < range / 2; tries++) {
 		const uint32_t k = (*next)++ % (range / 2);
-		const uint32_t index = qp_index_of_turn(fabric->number_sources, first, k);
+		const uint32_t index = qp_index_of_turn(plane->sources, first, k);
 		assert(index < first + range);
 		if (!vb_lane_has_qp(lane, qp_number(index)))
 			return index;
@@ -49,16 +54,16 @@ static uint32_t next_free(
 	return 0;
 }
 
-static uint32_t next_requester(const struct fabric *fabric, struct engine_end *end)
+static uint32_t next_requester(const struct qp_plane *plane, struct engine_end *end)
 {
-	return next_free(fabric, end->lane, CONNECTIONS_FIRST_REQUESTER,
+	return next_free(plane, end->lane, CONNECTIONS_FIRST_REQUESTER,
 		CONNECTIONS_FIRST_RESPONDER - CONNECTIONS_FIRST_REQUESTER, &end->next_number);
 }
 
 /* The number that the QP has at its destination, where the number on the wire may be several sources'. */
-static uint32_t next_responder(const struct fabric *fabric, struct engine_end *end)
+static uint32_t next_responder(const struct qp_plane *plane, struct engine_end *end)
 {
-	return next_free(fabric, end->lane, CONNECTIONS_FIRST_RESPONDER, CONNECTIONS_FIRST_RESPONDER, &end->next_here);
+	return next_free(plane, end->lane, CONNECTIONS_FIRST_RESPONDER, CONNECTIONS_FIRST_RESPONDER, &end->next_here);
 }
 
 static void run_out_of_numbers(struct shard *shard, uint32_t endpoint)
@@ -71,7 +76,8 @@ static bool take_numbers(struct shard *shard, struct connection *its)
 {
 	const struct fabric *fabric = shard->fabric;
 	struct engine_end *end = &fabric->endpoints[its->src].engine;
-	const uint32_t requester = next_requester(fabric, end);
+	const struct qp_plane *plane = plane_of(fabric, its->src);
+	const uint32_t requester = next_requester(plane, end);
 	uint32_t *used = requester ? number_map_make(&end->used, its->dst) : NULL;
 	if (!requester)
 		run_out_of_numbers(shard, its->src);
@@ -80,11 +86,11 @@ static bool take_numbers(struct shard *shard, struct connection *its)
 	if (!used)
 		return false;
 	its->requester_index = (uint16_t)requester;
-	its->place = (uint8_t)qp_take_place(fabric->number_sources, used);
-	its->responder_index = (uint16_t)(its->place != CONNECTIONS_NO_PLACE
-						  ? qp_responder_index(fabric->number_sources, its->src, its->place)
-						  : qp_responder_without_place(requester));
-	assert(is_without_place(fabric, its->responder_index) == (its->place == CONNECTIONS_NO_PLACE));
+	its->place = (uint8_t)qp_take_place(plane->sources, used);
+	its->responder_index =
+		(uint16_t)(its->place != CONNECTIONS_NO_PLACE ? qp_responder_index(plane, its->src, its->place)
+							      : qp_responder_without_place(requester));
+	assert(is_without_place(fabric, its->src, its->responder_index) == (its->place == CONNECTIONS_NO_PLACE));
 	return true;
 }
 
@@ -193,7 +199,8 @@ static int open_responder(struct shard *shard, struct connection *its)
 {
 	const struct fabric *fabric = shard->fabric;
 	struct engine_end *end = &fabric->endpoints[its->dst].engine;
-	const uint32_t index = its->place == CONNECTIONS_NO_PLACE ? next_responder(fabric, end) : its->responder_index;
+	const uint32_t index = its->place == CONNECTIONS_NO_PLACE ? next_responder(plane_of(fabric, its->dst), end)
+								  : its->responder_index;
 	assert(!its->responder);
 	if (index == 0) {
 		run_out_of_numbers(shard, its->dst);
@@ -335,7 +342,7 @@ uint32_t connection_qpn(struct shard *shard, uint32_t endpoint, uint32_t src, ui
 {
 	const struct engine_end *end = &shard->fabric->endpoints[endpoint].engine;
 	const uint32_t index = (uint16_t)qpn;
-	const bool is_of_source = is_without_place(shard->fabric, index);
+	const bool is_of_source = is_without_place(shard->fabric, endpoint, index);
 	if (!is_of_source && vb_lane_has_qp(end->lane, qpn))
 		return qpn;
 	const uint32_t *number = number_map_find(&end->expected, expected_key(src, index));
@@ -377,8 +384,12 @@ int connections_open(struct fabric *fabric)
 		return -ENOMEM;
 	pool_open(&fabric->connections, sizeof(struct connection));
 	pool_open(&fabric->timers, sizeof(struct vb_timer));
-	fabric->number_sources = fabric->config->job_count ? qp_sources(fabric->network->endpoint_count) : 0;
-	assert(fabric->number_sources <= CONNECTIONS_MOST_ENDPOINTS);
+	if (fabric->config->job_count) {
+		fabric->back_plane = qp_back_plane(fabric->network);
+		fabric->front_plane = qp_front_plane(fabric->network);
+	}
+	assert(fabric->back_plane.sources <= CONNECTIONS_MOST_ENDPOINTS);
+	assert(fabric->front_plane.sources <= CONNECTIONS_MOST_ENDPOINTS);
 	for (uint32_t i = 0; i < list->count; i++) {
 		if (list->flows[i].bytes > (uint64_t)VB_MAX_QP_WR * ENGINE_PIECE_BYTES)
 			return -EINVAL;

@@ -250,7 +250,7 @@ struct fabric_result {
 	uint64_t resent_packets, probes, timeouts, naks, cnps, marked_packets; /* probes: engines only */
 	uint64_t drops, trims, lossless_drops, lost, pauses;
 	uint64_t hash; /* of flows and links; the same for every number of threads */
-	uint32_t endpoints, threads;
+	uint32_t threads;
 	double setup_cpu_s;                   /* until the first event; the others count from there */
 	double cpu_s, critical_cpu_s, wall_s; /* critical: the busiest thread's of each window, summed */
 };

@@ -12,7 +12,7 @@ struct numbers {
 
 struct flow_ports {
 	const struct fabric *fabric;
-	uint32_t sources; /* as in qp_numbers.h; 0: there is a list alone */
+	struct qp_plane back, front; /* sources 0: there is a list alone */
 	struct numbers *of;
 	uint16_t *listed; /* by flow of the list */
 };
@@ -28,7 +28,7 @@ static uint16_t first_number(const struct fabric *fabric, uint32_t endpoint)
 static uint16_t next_listed(struct flow_ports *ports, uint32_t endpoint)
 {
 	struct numbers *its = &ports->of[endpoint];
-	if (ports->sources)
+	if (ports->back.sources)
 		return (uint16_t)(CONNECTIONS_FIRST_LISTED + its->next++);
 	while (its->next < CONNECTIONS_FIRST_LISTED || its->next == UINT16_MAX)
 		its->next++;
@@ -38,7 +38,7 @@ static uint16_t next_listed(struct flow_ports *ports, uint32_t endpoint)
 static void number_list(struct flow_ports *ports)
 {
 	const struct flow_list *list = ports->fabric->config->flows;
-	for (uint32_t i = 0; i < ports->fabric->network->endpoint_count && ports->sources == 0; i++)
+	for (uint32_t i = 0; i < ports->fabric->network->endpoint_count && ports->back.sources == 0; i++)
 		ports->of[i].next = first_number(ports->fabric, i);
 	for (uint32_t i = 0; i < list->count; i++) {
 		const uint16_t requester = next_listed(ports, list->flows[i].src);
@@ -52,9 +52,12 @@ struct flow_ports *flow_ports_open(const struct fabric *fabric)
 	if (!ports)
 		return NULL;
 	*ports = (struct flow_ports){ .fabric = fabric,
-		.sources = fabric->config->job_count ? qp_sources(fabric->network->endpoint_count) : 0,
 		.of = calloc(fabric->network->endpoint_count + 1, sizeof(*ports->of)),
 		.listed = calloc((size_t)fabric->config->flows->count + 1, sizeof(*ports->listed)) };
+	if (fabric->config->job_count) {
+		ports->back = qp_back_plane(fabric->network);
+		ports->front = qp_front_plane(fabric->network);
+	}
 	if (ports->of && ports->listed) {
 		number_list(ports);
 		return ports;
@@ -76,6 +79,8 @@ void flow_ports_close(struct flow_ports *ports)
 
 int flow_ports_take(struct flow_ports *ports, const struct flow_state *flow, struct flow_port *port)
 {
+	const struct qp_plane *plane =
+		flow->src < network_back_endpoints(ports->fabric->network) ? &ports->back : &ports->front;
 	struct numbers *its = &ports->of[flow->src];
 	port->place = CONNECTIONS_NO_PLACE;
 	port->port = flow->entropy;
@@ -89,11 +94,11 @@ int flow_ports_take(struct flow_ports *ports, const struct flow_state *flow, str
 	if (!used)
 		return -ENOMEM;
 	const uint32_t requester =
-		qp_index_of_turn(ports->sources, CONNECTIONS_FIRST_REQUESTER, its->next++ % CONNECTION_TURNS);
-	port->place = (uint8_t)qp_take_place(ports->sources, used);
+		qp_index_of_turn(plane->sources, CONNECTIONS_FIRST_REQUESTER, its->next++ % CONNECTION_TURNS);
+	port->place = (uint8_t)qp_take_place(plane->sources, used);
 	port->port = qp_port(requester, port->place == CONNECTIONS_NO_PLACE
 						? qp_responder_without_place(requester)
-						: qp_responder_index(ports->sources, flow->src, port->place));
+						: qp_responder_index(plane, flow->src, port->place));
 	return 0;
 }
 

@@ -305,6 +305,10 @@ static void do_what_is_due(struct shard *shard, uint32_t number)
 static void wake(struct shard *shard, uint32_t rank)
 {
 	const struct hosts *hosts = &shard->fabric->config->hosts;
+	if (hosts->front.storage)
+		endpoint_wake(shard, hosts_front_endpoint_of(hosts, rank));
+	if (hosts_is_storage(hosts, rank))
+		return;
 	if (shard->fabric->sends_by_any_nic)
 		for (uint32_t i = 0; i < hosts->nics; i++)
 			endpoint_wake(shard, hosts_host_of(hosts, rank) * hosts->nics + i);
@@ -356,7 +360,7 @@ int operations_open(struct fabric *fabric, struct flow_result *results)
 	fabric->jobs = calloc(config->job_count + 1, sizeof(struct job *));
 	if (!fabric->jobs)
 		return -ENOMEM;
-	fabric->rank_count = hosts_ranks(&config->hosts, fabric->network->endpoint_count);
+	fabric->rank_count = hosts_all_ranks(&config->hosts, fabric->network->endpoint_count);
 	fabric->ranks = calloc(fabric->rank_count + 1, sizeof(*fabric->ranks));
 	if (!fabric->ranks)
 		return -ENOMEM;

@@ -4,6 +4,7 @@
 #define FABRIC_QP_NUMBERS_H
 
 #include <stdint.h>
+#include "net/network.h"
 
 /* Parts of an endpoint's numbers, where there are jobs beside the list. */
 enum {
@@ -36,15 +37,32 @@ static inline uint32_t qp_sources(uint32_t endpoints)
 	return count;
 }
 
+/* Who is a source of an endpoint: those of its own network, the back end or the front end (net/front_end.h), each
+ * numbered from 0. So numbers in one, and with them the paths that switches choose, do not depend on the other. */
+struct qp_plane {
+	uint32_t first;   /* endpoint */
+	uint32_t sources; /* told apart; 0: there are no jobs */
+};
+
+static inline struct qp_plane qp_back_plane(const struct network *network)
+{
+	return (struct qp_plane){ 0, qp_sources(network_back_endpoints(network)) };
+}
+
+static inline struct qp_plane qp_front_plane(const struct network *network)
+{
+	return (struct qp_plane){ network_back_endpoints(network), qp_sources(network->front_endpoint_count) };
+}
+
 /* The turn'th index with that bit of those from `first` on. */
 static inline uint32_t qp_index_of_turn(uint32_t sources, uint32_t first, uint32_t turn)
 {
 	return first + (turn / sources * 2 * sources + sources + turn % sources);
 }
 
-static inline uint32_t qp_responder_index(uint32_t sources, uint32_t src, uint32_t place)
+static inline uint32_t qp_responder_index(const struct qp_plane *plane, uint32_t src, uint32_t place)
 {
-	return CONNECTIONS_FIRST_RESPONDER + place * 2 * sources + src;
+	return CONNECTIONS_FIRST_RESPONDER + place * 2 * plane->sources + (src - plane->first);
 }
 
 /* Where a responder has no place, its number on the wire follows from the requester's. */

@@ -165,7 +165,6 @@ static void say(struct fabric *fabric, struct fabric_result *result)
 		result->trims += result->links[i].trims;
 	}
 	endpoints_say(fabric, result);
-	result->endpoints = fabric->network->endpoint_count;
 	result->threads = fabric->shard_count;
 	assert(result->flows_done <= fabric->operations);
 	assert(result->flows_failed <= result->flows_done);

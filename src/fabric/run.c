@@ -65,14 +65,16 @@ static int check_jobs(const struct fabric_config *config, char *why, unsigned wh
 	if ((config->hosts.gpus || config->hosts.gpu_of) && config->flows->count)
 		return why_not(why, why_size,
 			"flows are between endpoints, and hosts with GPUs, or ranks that are placed, take jobs alone");
-	const uint32_t ranks = hosts_ranks(&config->hosts, endpoints);
+	const uint32_t ranks = hosts_all_ranks(&config->hosts, endpoints);
 	for (uint32_t i = 0; i < config->job_count; i++)
 		if (config->jobs[i]->ranks > ranks)
 			return why_not(why, why_size, "job %u: it has %u ranks, and the network %u", i,
 				config->jobs[i]->ranks, ranks);
 	if (config->job_count > MOST_JOBS)
 		return why_not(why, why_size, "more than %u jobs", MOST_JOBS);
-	if (config->job_count && endpoints > CONNECTIONS_MOST_ENDPOINTS && has_engines(config))
+	const uint32_t of_back = network_back_endpoints(config->network), of_front = endpoints - of_back;
+	const uint32_t largest = of_back > of_front ? of_back : of_front;
+	if (config->job_count && largest > CONNECTIONS_MOST_ENDPOINTS && has_engines(config))
 		return why_not(why, why_size, "a job on more than %u endpoints", CONNECTIONS_MOST_ENDPOINTS);
 	return 0;
 }
@@ -141,7 +143,7 @@ static int check(const struct fabric_config *config, char *why, unsigned why_siz
 	if (rc == 0)
 		rc = trim_check(config, why, why_size);
 	if (rc == 0)
-		rc = flow_list_check(config->flows, network->endpoint_count, why, why_size);
+		rc = flow_list_check(config->flows, network_back_endpoints(network), why, why_size);
 	if (rc == 0)
 		rc = check_connections(config, why, why_size);
 	return rc ? rc : check_jobs(config, why, why_size);

@@ -69,7 +69,7 @@ int scale_up_open(struct fabric *fabric)
 	const struct hosts *hosts = &fabric->config->hosts;
 	if (!hosts->gpus)
 		return 0;
-	const uint32_t count = fabric->network->endpoint_count / hosts->nics;
+	const uint32_t count = hosts_count(hosts, fabric->network->endpoint_count);
 	fabric->domains = calloc(count + 1, sizeof(*fabric->domains));
 	for (uint32_t i = 0; fabric->domains && i < count; i++) {
 		struct domain *domain = &fabric->domains[i];
@@ -86,7 +86,7 @@ int scale_up_open(struct fabric *fabric)
 void scale_up_close(struct fabric *fabric)
 {
 	const struct hosts *hosts = &fabric->config->hosts;
-	for (uint32_t i = 0; fabric->domains && i < fabric->network->endpoint_count / hosts->nics; i++) {
+	for (uint32_t i = 0; fabric->domains && i < hosts_count(hosts, fabric->network->endpoint_count); i++) {
 		free(fabric->domains[i].transfers);
 		free(fabric->domains[i].ports);
 		free(fabric->domains[i].at_ports);

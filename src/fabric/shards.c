@@ -1,18 +1,9 @@
 /* See shards.h. Pods stay together if there are any, otherwise the endpoints of a switch do. The others are dealt out.
- * A host with GPUs stays together, with its first NIC. */
+ * A host with GPUs stays together, with its first NIC, and so do its NICs of a front end. */
 #include "base/invariant.h"
 #include "fabric/shards.h"
 
 #define MOST_SHARDS 64
-
-static uint32_t pods_of(const struct network *network)
-{
-	uint32_t pods = 0;
-	for (uint32_t i = 0; i < network->switch_count; i++)
-		if (network->switches[i].pod != NETWORK_NONE && network->switches[i].pod >= pods)
-			pods = network->switches[i].pod + 1;
-	return pods;
-}
 
 uint32_t shards_count(const struct fabric_config *config)
 {
@@ -32,10 +23,22 @@ static uint16_t share(uint32_t index, uint32_t count, uint32_t shards)
 	return (uint16_t)((uint64_t)index * shards / count);
 }
 
+static void keep_hosts_together(struct fabric *fabric)
+{
+	const struct hosts *hosts = &fabric->config->hosts;
+	const struct hosts_front *front = &hosts->front;
+	const uint32_t nics = hosts->gpus ? hosts->nics : 1, of_front = front->storage ? front->hosts * front->nics : 0;
+	assert(nics > 0 && (of_front == 0 || front->first == network_back_endpoints(fabric->network)));
+	for (uint32_t i = 0; i < network_back_endpoints(fabric->network); i++)
+		fabric->endpoints[i].shard = fabric->endpoints[i / nics * nics].shard;
+	for (uint32_t i = 0; i < of_front; i++)
+		fabric->endpoints[front->first + i].shard = fabric->endpoints[i / front->nics * nics].shard;
+}
+
 void shards_cut(struct fabric *fabric)
 {
 	const struct network *network = fabric->network;
-	const uint32_t pods = pods_of(network), shards = fabric->shard_count;
+	const uint32_t pods = network_pods(network), shards = fabric->shard_count;
 	uint32_t tier_count[256] = { 0 }, tier_seen[256] = { 0 };
 	for (uint32_t i = 0; i < network->switch_count; i++)
 		tier_count[network->switches[i].tier & 0xFF]++;
@@ -50,9 +53,7 @@ void shards_cut(struct fabric *fabric)
 		network_node to = network->links[network->endpoints[i].link].to;
 		fabric->endpoints[i].shard = network_is_switch(to) ? fabric->switches[network_index(to)].shard : 0;
 	}
-	const struct hosts *hosts = &fabric->config->hosts;
-	for (uint32_t i = 0; hosts->gpus && i < network->endpoint_count; i++)
-		fabric->endpoints[i].shard = fabric->endpoints[i / hosts->nics * hosts->nics].shard;
+	keep_hosts_together(fabric);
 	fabric->window = 0;
 	for (uint32_t i = 0; shards > 1 && i < network->link_count;
 		i++) /* all links count, so that the window is the same for every number of shards */

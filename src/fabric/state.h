@@ -12,6 +12,7 @@
 #include "fabric/fabric.h"
 #include "base/number_map.h"
 #include "fabric/pool.h"
+#include "fabric/qp_numbers.h"
 #include "net/flow_job.h"
 #include "net/route.h"
 #include "fabric/turns.h"
@@ -251,17 +252,17 @@ struct fabric {
 	struct endpoint *endpoints;
 	struct rank *ranks;
 	uint32_t rank_count;
-	bool sends_by_any_nic;            /* a rank may, of its host: some job keeps rails */
-	struct domain *domains;           /* scale_up.h, by host; NULL: there are none */
-	const struct endpoint_kind *kind; /* of all endpoints; NULL: they are a holder's */
-	struct tcp *tcp;                  /* for endpoints of this kind */
-	struct flow_level *flow_level;    /* of messages that are no packets: flow_ends.c */
-	struct pool connections;          /* of engines */
-	struct pool timers;               /* of engines: of connections that were closed */
-	uint16_t *listed_numbers;         /* of engines: by flow of the list, those of its two QPs */
-	uint32_t *listed_connections;     /* of engines behind sockets: by flow of the list */
-	uint32_t number_sources;          /* of engines: sources that a responder's number tells apart; 0: no jobs */
-	uint8_t generation;               /* of packets that leave now: closing.h */
+	bool sends_by_any_nic;                   /* a rank may, of its host: some job keeps rails */
+	struct domain *domains;                  /* scale_up.h, by host; NULL: there are none */
+	const struct endpoint_kind *kind;        /* of all endpoints; NULL: they are a holder's */
+	struct tcp *tcp;                         /* for endpoints of this kind */
+	struct flow_level *flow_level;           /* of messages that are no packets: flow_ends.c */
+	struct pool connections;                 /* of engines */
+	struct pool timers;                      /* of engines: of connections that were closed */
+	uint16_t *listed_numbers;                /* of engines: by flow of the list, those of its two QPs */
+	uint32_t *listed_connections;            /* of engines behind sockets: by flow of the list */
+	struct qp_plane back_plane, front_plane; /* of engines */
+	uint8_t generation;                      /* of packets that leave now: closing.h */
 	uint32_t first_closing;
 	struct switch_state *switches;
 	struct pool flows;      /* struct flow_state */

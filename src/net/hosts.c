@@ -4,23 +4,37 @@
 #include <string.h>
 #include "net/why.h"
 
+static int check_front(const struct hosts *hosts, uint32_t endpoints, char *why, unsigned why_size)
+{
+	const struct hosts_front *front = &hosts->front;
+	const uint32_t nics = hosts->gpus ? hosts->nics : 1, gpus = hosts->gpus ? hosts->gpus : 1;
+	if (!front->storage)
+		return 0;
+	if (front->nics == 0 || front->first != front->hosts * nics || front->ranks != front->hosts * gpus ||
+		endpoints != front->first + front->hosts * front->nics + front->storage)
+		return why_not(why, why_size, "%u endpoints are not those of %u hosts with a front end", endpoints,
+			front->hosts);
+	return 0;
+}
+
 int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsigned why_size)
 {
 	if (!hosts->gpus)
-		return 0;
+		return check_front(hosts, endpoints, why, why_size);
 	if (hosts->nics == 0)
 		return why_not(why, why_size, "hosts of %u GPUs without a NIC", hosts->gpus);
 	if (hosts->gpus % hosts->nics && hosts->nics % hosts->gpus)
 		return why_not(why, why_size, "%u GPUs cannot share out %u NICs evenly", hosts->gpus, hosts->nics);
-	if (endpoints % hosts->nics)
-		return why_not(why, why_size, "%u endpoints are no whole number of hosts with %u NICs", endpoints,
-			hosts->nics);
+	const uint32_t of_back = hosts->front.storage ? hosts->front.first : endpoints;
+	if (of_back % hosts->nics)
+		return why_not(
+			why, why_size, "%u endpoints are no whole number of hosts with %u NICs", of_back, hosts->nics);
 	if (hosts->scale_up == 0)
 		return why_not(why, why_size,
 			"%u GPUs of a host, and no rate between them: set hosts.scale-up, or hosts.gpu", hosts->gpus);
 	if (hosts->scale_up < 1000000 || hosts->scale_up_time < 0)
 		return why_not(why, why_size, "a scale-up domain slower than 1 Mb/s, or a time below 0");
-	return 0;
+	return check_front(hosts, endpoints, why, why_size);
 }
 
 /* NVLink each way is half of what data sheets give for both; the domain is that of HGX boards, of Alps' nodes (GH200),

@@ -1,7 +1,11 @@
 /* Hosts with several GPUs. A rank is a GPU; ranks are numbered host by host, unless they are placed. A host has so many
  * NICs, which are consecutive endpoints of the network, and its GPUs share them out evenly: with fewer NICs than GPUs
  * several use one, with more a GPU uses its own in turn. GPUs of a host reach each other by the scale-up
- * domain (NVLink), which is not cut into packets: each GPU has a port of the domain's rate each way. */
+ * domain (NVLink), which is not cut into packets: each GPU has a port of the domain's rate each way.
+ *
+ * With a front end (front_end.h) each host has further NICs, on a network apart, and what goes to and from storage
+ * nodes goes by these. Storage nodes are ranks, too, behind all others: they run no collective, and each is a host of
+ * its own. */
 #ifndef NET_HOSTS_H
 #define NET_HOSTS_H
 
@@ -15,6 +19,14 @@
 /* Whether the messages of a job keep their rails. */
 enum hosts_rails { RAILS_AS_HOSTS, RAILS_KEPT, RAILS_LEFT };
 
+/* Its endpoints are behind those of the back end: the NICs of hosts, host by host, then one for each storage node. */
+struct hosts_front {
+	uint32_t nics;         /* of a host */
+	uint32_t storage;      /* nodes; 0: there is no front end */
+	uint32_t first;        /* endpoint */
+	uint32_t hosts, ranks; /* that are no storage nodes */
+};
+
 struct hosts {
 	uint32_t ports;        /* of each NIC; 0: 1 */
 	uint32_t gpus, nics;   /* of a host; gpus 0: each endpoint is a rank, and a host of its own */
@@ -27,6 +39,7 @@ struct hosts {
 	/* By rank: the GPU that it runs on, counted host by host (without GPUs: the endpoint). Each is there once.
 	 * NULL: the rank's own number. Borrowed (placement.h). */
 	const uint32_t *gpu_of;
+	struct hosts_front front;
 	bool reduces;        /* the domain's switch reduces, and makes copies (NVLS) */
 	uint32_t capability; /* of the GPU: 80 (Ampere), 90 (Hopper), 100 (Blackwell); 0: not known */
 };
@@ -40,19 +53,40 @@ static inline struct hosts hosts_to(const struct hosts *hosts, enum hosts_rails 
 	return its;
 }
 
+/* Of a network with so many endpoints: hosts, and the ranks that they have. */
+static inline uint32_t hosts_count(const struct hosts *hosts, uint32_t endpoints)
+{
+	if (hosts->front.storage)
+		return hosts->front.hosts;
+	return hosts->gpus ? endpoints / hosts->nics : endpoints;
+}
+
 static inline uint32_t hosts_ranks(const struct hosts *hosts, uint32_t endpoints)
 {
-	return hosts->gpus ? endpoints / hosts->nics * hosts->gpus : endpoints;
+	return hosts_count(hosts, endpoints) * (hosts->gpus ? hosts->gpus : 1);
+}
+
+/* And with storage nodes of the front end. */
+static inline uint32_t hosts_all_ranks(const struct hosts *hosts, uint32_t endpoints)
+{
+	return hosts_ranks(hosts, endpoints) + hosts->front.storage;
+}
+
+static inline bool hosts_is_storage(const struct hosts *hosts, uint32_t rank)
+{
+	return hosts->front.storage && rank >= hosts->front.ranks;
 }
 
 /* Counted over all hosts. */
 static inline uint32_t hosts_gpu_of(const struct hosts *hosts, uint32_t rank)
 {
-	return hosts->gpu_of ? hosts->gpu_of[rank] : rank;
+	return hosts->gpu_of && !hosts_is_storage(hosts, rank) ? hosts->gpu_of[rank] : rank;
 }
 
 static inline uint32_t hosts_host_of(const struct hosts *hosts, uint32_t rank)
 {
+	if (hosts_is_storage(hosts, rank))
+		return hosts->front.hosts + (rank - hosts->front.ranks);
 	const uint32_t gpu = hosts_gpu_of(hosts, rank);
 	return hosts->gpus ? gpu / hosts->gpus : gpu;
 }
@@ -79,9 +113,20 @@ static inline uint32_t hosts_nic_of(const struct hosts *hosts, uint32_t rank, ui
 	return first + turn % of_gpu;
 }
 
+/* By which the rank reaches storage nodes, and they reach it. */
+static inline uint32_t hosts_front_endpoint_of(const struct hosts *hosts, uint32_t rank)
+{
+	const struct hosts_front *front = &hosts->front;
+	if (hosts_is_storage(hosts, rank))
+		return front->first + front->hosts * front->nics + (rank - front->ranks);
+	return front->first + hosts_host_of(hosts, rank) * front->nics + hosts_gpu_in_host(hosts, rank) % front->nics;
+}
+
 /* That NIC's endpoint. */
 static inline uint32_t hosts_endpoint_of(const struct hosts *hosts, uint32_t rank, uint32_t turn)
 {
+	if (hosts_is_storage(hosts, rank))
+		return hosts_front_endpoint_of(hosts, rank);
 	const uint32_t nics = hosts->gpus ? hosts->nics : 1;
 	return hosts_host_of(hosts, rank) * nics + hosts_nic_of(hosts, rank, turn);
 }
@@ -93,9 +138,16 @@ static inline uint32_t hosts_turn_of(const struct hosts *hosts, uint32_t from, u
 	return part + hosts_gpu_of(hosts, from) + hosts_host_of(hosts, to);
 }
 
+static inline bool hosts_go_by_front(const struct hosts *hosts, uint32_t from, uint32_t to)
+{
+	return hosts_is_storage(hosts, from) || hosts_is_storage(hosts, to);
+}
+
 /* The endpoints by which a message of this part leaves and arrives (struct message). */
 static inline uint32_t hosts_sends_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t part)
 {
+	if (hosts_go_by_front(hosts, from, to))
+		return hosts_front_endpoint_of(hosts, from);
 	const uint32_t turn = hosts_turn_of(hosts, from, to, part);
 	if (!hosts->gpus || !hosts->keeps_rails)
 		return hosts_endpoint_of(hosts, from, turn);
@@ -104,10 +156,13 @@ static inline uint32_t hosts_sends_by(const struct hosts *hosts, uint32_t from, 
 
 static inline uint32_t hosts_receives_by(const struct hosts *hosts, uint32_t from, uint32_t to, uint32_t part)
 {
+	if (hosts_go_by_front(hosts, from, to))
+		return hosts_front_endpoint_of(hosts, to);
 	return hosts_endpoint_of(hosts, to, hosts_turn_of(hosts, from, to, part));
 }
 
-/* 0; -EINVAL and why: NICs and GPUs that do not divide, or endpoints that are no whole number of hosts. */
+/* 0; -EINVAL and why: NICs and GPUs that do not divide, or endpoints that are no whole number of hosts, or not those
+ * that a front end wants. */
 int hosts_check(const struct hosts *hosts, uint32_t endpoints, char *why, unsigned why_size);
 
 /* A GPU, from its maker's data sheets. */

@@ -107,6 +107,15 @@ int network_set_fault(struct network *network, uint32_t link, const struct netwo
 	return 0;
 }
 
+uint32_t network_pods(const struct network *network)
+{
+	uint32_t pods = 0;
+	for (uint32_t i = 0; i < network->switch_count; i++)
+		if (network->switches[i].pod != NETWORK_NONE && network->switches[i].pod >= pods)
+			pods = network->switches[i].pod + 1;
+	return pods;
+}
+
 static bool exists(const struct network *network, network_node node)
 {
 	return network_index(node) < (network_is_switch(node) ? network->switch_count : network->endpoint_count);

@@ -5,6 +5,7 @@
  *   topologies.h  networks of a kind, and networks from files        route.h     the shortest paths
  *   flows.h       what is sent, and in which order                   workloads.h flows of a kind, and flows from files
  *   sizes.h       distributions of sizes                             chance.h    numbers drawn by chance
+ *   front_end.h   a network apart, for storage
  *
  * Contract: the room sees base/ alone. Its only system calls read the files that it is told to. Chance comes from a
  * seed that is passed in, and every machine computes the same. A function that refuses its input returns -EINVAL with
@@ -96,25 +97,47 @@ struct network {
 	struct nic_profile *nics;
 	uint32_t endpoint_count, switch_count, link_count, fault_count, profile_count, nic_count;
 	uint32_t endpoint_room, switch_room, link_room, fault_room, profile_room, nic_room;
-	uint32_t nic_switch_count; /* the last switches, one for each endpoint in order: NICs' ports (nic_ports.h) */
-	bool is_split;             /* not all endpoints need to reach each other: rails without a spine */
+	/* Of a front end (front_end.h), which are the last of each; of its endpoints the last are storage nodes. 0:
+	 * there is none. What is before them is the back end. */
+	uint32_t front_endpoint_count, front_switch_count, storage_count;
+	uint32_t nic_switch_count; /* the last switches of the back end, one for each of its endpoints in order: NICs'
+				      ports (nic_ports.h) */
+	bool is_split;      /* not all endpoints need to reach each other: rails without a spine, or a front end */
 	bool is_whole_ns;   /* transmission times are rounded down to whole nanoseconds, for comparison with simulators
 			       that do so */
 	bool has_no_memory; /* an addition failed: network_finish says so */
 };
 
+/* Endpoints and switches of the back end, which all networks have; its switches with those of NICs. */
+static inline uint32_t network_back_endpoints(const struct network *network)
+{
+	return network->endpoint_count - network->front_endpoint_count;
+}
+
+static inline uint32_t network_back_switches(const struct network *network)
+{
+	return network->switch_count - network->front_switch_count;
+}
+
+static inline bool network_is_of_front(const struct network *network, uint32_t link)
+{
+	const network_node from = network->links[link].from;
+	return network_index(from) >=
+	       (network_is_switch(from) ? network_back_switches(network) : network_back_endpoints(network));
+}
+
 /* Whether a switch is the ports of a NIC: of the endpoint of this number. */
 static inline bool network_is_nic(const struct network *network, uint32_t at_switch, uint32_t *endpoint)
 {
-	const uint32_t first = network->switch_count - network->nic_switch_count;
+	const uint32_t first = network_back_switches(network) - network->nic_switch_count;
 	*endpoint = at_switch - first;
-	return at_switch >= first;
+	return at_switch >= first && at_switch < network_back_switches(network);
 }
 
 /* How many ports each NIC has. */
 static inline uint32_t network_nic_ports(const struct network *network)
 {
-	return network->nic_switch_count ? network->switches[network->switch_count - 1].port_count - 1 : 1;
+	return network->nic_switch_count ? network->switches[network_back_switches(network) - 1].port_count - 1 : 1;
 }
 
 /* Where an endpoint's link leads to, or the first of its ports. */
@@ -131,6 +154,9 @@ static inline const struct switch_profile *network_profile(const struct network 
 {
 	return network_is_switch(node) ? &network->profiles[network->switches[network_index(node)].profile] : NULL;
 }
+
+/* How many numbers of pods are in use, from 0 on. */
+uint32_t network_pods(const struct network *network);
 
 /* Of a link; the PCIe of a NIC at either end bounds it. */
 uint64_t network_rate(const struct network *network, uint32_t link);

@@ -5,25 +5,33 @@
 #include <stdlib.h>
 #include "net/why.h"
 
+static void put_node(struct storage_sides *sides, uint32_t node, uint32_t rank)
+{
+	sides->nodes[node] = rank;
+	sides->node_of[rank] = node;
+}
+
 /* The first rank of each endpoint stands for it. */
 static void find_nodes(struct storage_sides *sides, const struct hosts *hosts, uint32_t first, uint32_t last)
 {
 	for (uint32_t i = 0; i < sides->node_count; i++)
 		sides->nodes[i] = STORAGE_NONE;
-	for (uint32_t rank = 0; rank < sides->all; rank++)
+	for (uint32_t i = 0; hosts->front.storage && i < sides->node_count; i++)
+		put_node(sides, i, hosts->front.ranks + first + i);
+	for (uint32_t rank = 0; !hosts->front.storage && rank < sides->all; rank++)
 		for (uint32_t turn = 0; turn < hosts_nics_of_gpu(hosts); turn++) {
 			const uint32_t endpoint = hosts_endpoint_of(hosts, rank, turn);
 			if (endpoint >= first && endpoint <= last && sides->nodes[endpoint - first] == STORAGE_NONE &&
-				sides->node_of[rank] == STORAGE_NONE) {
-				sides->nodes[endpoint - first] = rank;
-				sides->node_of[rank] = endpoint - first;
-			}
+				sides->node_of[rank] == STORAGE_NONE)
+				put_node(sides, endpoint - first, rank);
 		}
 }
 
 static bool is_on_storage_host(const struct hosts *hosts, uint32_t rank, uint32_t first, uint32_t last)
 {
 	const uint32_t nics = hosts->gpus ? hosts->nics : 1, host = hosts_host_of(hosts, rank);
+	if (hosts->front.storage)
+		return hosts_is_storage(hosts, rank);
 	return host >= first / nics && host <= last / nics;
 }
 
@@ -55,13 +63,14 @@ static int check(const struct storage_sides *sides, uint32_t count, char *why, u
 int storage_sides_open(struct storage_sides *sides, const struct hosts *hosts, uint32_t endpoints, uint32_t first_node,
 	uint32_t last_node, uint32_t first, uint32_t count, char *why, unsigned why_size)
 {
-	const uint32_t all = hosts_ranks(hosts, endpoints);
+	const uint32_t all = hosts_all_ranks(hosts, endpoints);
+	const uint32_t nodes = hosts->front.storage ? hosts->front.storage : endpoints;
 	*sides = (struct storage_sides){ 0 };
-	if (first_node > last_node || last_node >= endpoints)
+	if (first_node > last_node || last_node >= nodes)
 		return why_not(why, why_size,
-			"storage: endpoints %" PRIu32 "-%" PRIu32 " of a network that has 0-%" PRIu32
-			"; write FIRST-LAST of these",
-			first_node, last_node, endpoints - 1);
+			"storage: %s %" PRIu32 "-%" PRIu32 " of a %s that has 0-%" PRIu32 "; write FIRST-LAST of these",
+			hosts->front.storage ? "storage nodes" : "endpoints", first_node, last_node,
+			hosts->front.storage ? "front end" : "network", nodes - 1);
 	*sides = (struct storage_sides){ .node_count = last_node - first_node + 1,
 		.all = all,
 		.ranks = calloc((size_t)all + 1, sizeof(*sides->ranks)),

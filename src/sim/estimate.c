@@ -419,15 +419,16 @@ static void flows_key(const struct simulation *simulation, char *text, size_t si
 		{ "poisson", "duration" }, { "allreduce", "endpoints" }, { "all-gather", "endpoints" },
 		{ "reduce-scatter", "endpoints" } };
 	const struct scenario *scenario = simulation->scenario;
+	const uint32_t endpoints = network_back_endpoints(&simulation->network);
 	uint64_t most = 0;
 
 	snprintf(text, size, "the list of flows");
 	for (uint32_t i = 0; i < scenario->workload_count; i++) {
 		struct workload workload = simulation_workload(simulation, i);
 		struct collective collective;
-		uint64_t flows = workload_collective(&workload, simulation->network.endpoint_count, &collective)
+		uint64_t flows = workload_collective(&workload, endpoints, &collective)
 					 ? open_at_once_of(&collective)
-					 : workload_flows(&workload, simulation->network.endpoint_count);
+					 : workload_flows(&workload, endpoints);
 		for (size_t k = 0; flows > most && k < sizeof(keys) / sizeof(keys[0]); k++)
 			if (strcmp(workload.kind, keys[k].kind) == 0)
 				snprintf(text, size, "workload.%" PRIu32 ".%s", i, keys[k].key);

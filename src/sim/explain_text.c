@@ -42,11 +42,12 @@ static unsigned percent(uint64_t part, uint64_t whole)
 static void put_moment(FILE *out, const struct simulation *simulation, const struct fabric_pauses *told,
 	const struct fabric_pause_moment *moment)
 {
-	char at[32], has[32], most[32], used[32], shared[32];
+	char at[32], has[32], most[32], used[32], shared[32], name[32];
 
-	fprintf(out, "at %s %s from this link were queued in switch %" PRIu32 ", threshold %s",
+	fprintf(out, "at %s %s from this link were queued in %s, threshold %s",
 		value_time_text(moment->at, at, sizeof(at)), bytes(moment->bytes, has),
-		network_index(simulation->network.links[told->link].to), bytes(moment->threshold, most));
+		node_text(&simulation->network, simulation->network.links[told->link].to, name, sizeof(name)),
+		bytes(moment->threshold, most));
 	if (moment->shared != UINT64_MAX)
 		fprintf(out, " (%s of the shared %s were in use)", bytes(moment->used, used),
 			bytes(moment->shared, shared));
@@ -106,17 +107,31 @@ static void put_root(FILE *out, const struct simulation *simulation, const struc
 	put_marks(out, simulation, explained->root, explained->told->of_class);
 }
 
-static void put_stopped(FILE *out, const struct simulation *simulation, const struct explained *explained)
+static void put_endpoints(FILE *out, const char *whose, const bool *are_in, uint32_t count)
 {
 	char list[200];
+
+	endpoints_text(are_in, count, list, sizeof(list));
+	if (*list)
+		fprintf(out, "%s %s", whose, list);
+}
+
+static void put_stopped(FILE *out, const struct simulation *simulation, const struct explained *explained)
+{
+	const struct network *network = &simulation->network;
+	const uint32_t of_back = network_back_endpoints(network);
+	const uint32_t of_front = network->front_endpoint_count - network->storage_count;
+	const bool *are_stopped = explained->are_stopped;
 
 	if (!explained->stopped_count) {
 		fprintf(out, "   it stopped no endpoint\n");
 		return;
 	}
-	fprintf(out, "   in the end it stopped %" PRIu32 " endpoint%s: %s", explained->stopped_count,
-		explained->stopped_count == 1 ? "" : "s",
-		endpoints_text(explained->are_stopped, simulation->network.endpoint_count, list, sizeof(list)));
+	fprintf(out, "   in the end it stopped %" PRIu32 " endpoint%s:", explained->stopped_count,
+		explained->stopped_count == 1 ? "" : "s");
+	put_endpoints(out, "", are_stopped, of_back);
+	put_endpoints(out, " front", are_stopped + of_back, of_front);
+	put_endpoints(out, " storage", are_stopped + of_back + of_front, network->storage_count);
 	if (explained->victim_count)
 		fprintf(out, "\n   VICTIMS: %" PRIu32 " of their flows do not go there:", explained->victim_count);
 	for (uint32_t i = 0; i < explained->victim_count && i < EXPLAIN_VICTIMS; i++) {

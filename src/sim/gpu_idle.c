@@ -55,7 +55,7 @@ static vb_time computing_time(const struct graph_job *job, uint32_t rank, vb_tim
 vb_time job_time(const struct simulation *simulation)
 {
 	const struct fabric_result *result = &simulation->result;
-	return result->end == FABRIC_DONE ? result->last_flow : result->ended_at;
+	return result->end == FABRIC_DONE ? result->job_ends[simulation->config.job_count - 1] : result->ended_at;
 }
 
 int gpu_idle_share(const struct simulation *simulation, double *share)

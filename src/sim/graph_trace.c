@@ -122,12 +122,13 @@ static void put_counter(
 	}
 }
 
-static void put_links(FILE *out, const struct simulation *simulation, const struct summary *summary, uint32_t process)
+static void put_links(
+	FILE *out, const struct simulation *simulation, const struct summary_links *links, uint32_t process)
 {
 	struct fabric_sample *const *samples = simulation->result.samples;
 
-	for (uint32_t i = 0; samples && i < summary->link_count; i++) {
-		const uint32_t link = summary->links[i];
+	for (uint32_t i = 0; samples && i < links->count; i++) {
+		const uint32_t link = links->link[i];
 		for (size_t k = 0; samples[link] && k < sizeof(counters) / sizeof(counters[0]); k++)
 			put_counter(out, simulation, link, &counters[k], process);
 	}
@@ -147,6 +148,7 @@ void graph_trace_put(FILE *out, const struct simulation *simulation, const struc
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (simulation->graph_job.records[i].end >= 0)
 			put_span(out, simulation, i, hosts_host_of(&simulation->hosts, graph->operations[i].rank));
-	put_links(out, simulation, summary, hosts);
+	put_links(out, simulation, &summary->links, hosts);
+	put_links(out, simulation, &summary->front_links, hosts);
 	fputs("\n]}\n", out);
 }

@@ -35,11 +35,12 @@ static const struct scenario_key *key_of(const char *of)
 static const char *word_of(const struct scenario *scenario, const struct scenario_key *key, uint32_t index)
 {
 	const char *field = (const char *)scenario + key->offset + index * key->stride;
+	const bool is_network = strcmp(key->path, "network.topology") == 0;
 	uint32_t number;
 
 	if (strcmp(key->path, "transport.cc") == 0)
 		return scenario->cc.algorithm->name;
-	if (key->kind == VALUE_NAME && *(key->stride ? scenario->workloads[index].file : scenario->topology_file))
+	if ((is_network && *scenario->topology_file) || (key->stride && *scenario->workloads[index].file))
 		return "";
 	if (key->kind == VALUE_NAME)
 		return field;

@@ -122,6 +122,8 @@ static int set_cc(struct scenario *scenario, const char *text, char *why, size_t
 #define SERVICE(member)   EACH(service.member, workloads)
 #define STEP(member)      EACH(step.member, workloads)
 #define PLAN(member)      EACH(step.plan.member, workloads)
+#define FRONT_ENDS        "switch|leaf-spine"
+#define OF_A_FRONT_END    .of = "hosts.front-end.topology=leaf-spine"
 #define OF_A_STEP         .of = "workload.*.kind=step"
 #define RANKS             BOUNDS(0, 1048576)
 /* The condition under which a key has an effect. */
@@ -172,6 +174,28 @@ const struct scenario_key scenario_keys[] = {
 		  "[8-15, 0, 2]" },
 	{ "hosts.scale-up-delay", VALUE_TIME, FIELD(hosts.scale_up_time), ANY_TIME, .preset = "500ns",
 	  .help = "until a transfer's first bit is at another GPU of the host" },
+	{ "hosts.front-end.storage", VALUE_COUNT, FIELD(front_end.storage), ENDPOINTS, .preset = "0",
+	  .help = "storage nodes of a network apart, which checkpoint and input go by: each has an endpoint there, and "
+		  "is no host; 0: there is no such network" },
+	{ "hosts.front-end.nics", VALUE_COUNT, FIELD(front_end.nics), BOUNDS(1, 64), .preset = "1",
+	  .help = "front end: NICs of a host there, beside hosts.nics" },
+	{ "hosts.front-end.topology", VALUE_NAME, FIELD(front_end.topology.kind), .words = FRONT_ENDS,
+	  .preset = "switch", .help = "front end: kind of network, of the same switches and NICs; hosts are along the "
+				      "leaves, then storage nodes" },
+	{ "hosts.front-end.rate", VALUE_RATE, FIELD(front_end.topology.host_bits_per_second), BOUNDS(1e6, 1e14),
+	  .preset = "200G", .help = "front end: rate of links between NICs, or storage nodes, and switches" },
+	{ "hosts.front-end.delay", VALUE_TIME, FIELD(front_end.topology.host_delay), ANY_TIME, .preset = "1us",
+	  .help = "front end: one-way delay of each of its links" },
+	{ "hosts.front-end.leaves", VALUE_COUNT, FIELD(front_end.topology.leaves), BOUNDS(0, 65536), .preset = "0",
+	  OF_A_FRONT_END, .help = "front end, leaf-spine: switches with endpoints, equally many at each" },
+	{ "hosts.front-end.spines", VALUE_COUNT, FIELD(front_end.topology.spines), BOUNDS(0, 65536), .preset = "0",
+	  OF_A_FRONT_END, .help = "front end, leaf-spine: switches that join them; 0: as oversubscription says" },
+	{ "hosts.front-end.fabric-rate", VALUE_RATE, FIELD(front_end.topology.fabric_bits_per_second), BOUNDS(0, 1e14),
+	  .preset = "0", OF_A_FRONT_END, .help = "front end, leaf-spine: rate of links between switches; 0: rate" },
+	{ "hosts.front-end.oversubscription", VALUE_REAL, FIELD(front_end.topology.oversubscription), BOUNDS(0, 1024),
+	  .preset = "0", OF_A_FRONT_END,
+	  .help = "front end, leaf-spine: ratio of a leaf's downlink to uplink capacity; 0: as spines says, otherwise "
+		  "1" },
 	{ "ranks.dimensions", VALUE_TEXT, .set = set_rank_dimensions,
 	  .help = "how a trainer splits its work, in the order in which it numbers ranks: tp=8, cp=2, dp=4, pp=2. One "
 		  "may have no size: what the others leave" },
@@ -286,7 +310,8 @@ const struct scenario_key scenario_keys[] = {
 	  "fixed, the rest exponential; it then takes all that has arrived. Profile ideal has none" },
 
 	{ "network.faults.*.link", VALUE_TEXT, FAULT(link),
-	  .help = "the link, both directions: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"" },
+	  .help = "the link, both directions: \"endpoint 3\", \"switch 2 port 5\", \"link 17\"; of a front end \"front "
+		  "endpoint 3\", \"front switch 0 port 5\", \"storage 2\"" },
 	{ "network.faults.*.rate", VALUE_RATE, FAULT(bits_per_second), BOUNDS(0, 1e14), .preset = "0",
 	  .help = "the link is this slow all the time, as one that has lost lanes; 0: it has its own rate" },
 	{ "network.faults.*.loss", VALUE_SHARE, FAULT(fault.loss_ppm), BOUNDS(0, 1e6), .preset = "0",
@@ -528,7 +553,8 @@ const struct scenario_key scenario_keys[] = {
 	{ "workload.*.rollout", VALUE_BYTES, SERVICE(rollout), ANY_BYTES, .preset = "0", IN("rl"),
 	  .help = "rl: what a replica sends back to trainers when it has its weights" },
 	{ "workload.*.storage", VALUE_TEXT, SERVICE(storage), IN("checkpoint|input"),
-	  .help = "checkpoint, input: the endpoints of storage nodes, FIRST-LAST, which are no ranks of it" },
+	  .help = "checkpoint, input: the endpoints of storage nodes, FIRST-LAST, which are no ranks of it; with "
+		  "hosts.front-end: its storage nodes, from 0; left out: all of these" },
 	{ "workload.*.message", VALUE_BYTES, SERVICE(message), BOUNDS(1, 4e9), .preset = "16MiB", IN("checkpoint"),
 	  .help = "checkpoint: a rank's part goes in such ones, to each storage node in turn" },
 	{ "workload.*.restore", VALUE_FLAG, SERVICE(restores), .preset = "no", IN("checkpoint"),

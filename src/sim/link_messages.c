@@ -76,11 +76,12 @@ void link_messages_close(struct link_messages *messages)
 
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
-/* Messages are sorted by start and source first. */
+/* Messages are sorted by start and source first. The graph is the last job (simulation.h). */
 const struct fabric_message *link_messages_find(
 	const struct link_messages *messages, uint32_t src, uint64_t tag, vb_time start)
 {
 	const struct fabric_result *result = &messages->simulation->result;
+	const uint32_t graph = messages->simulation->config.job_count - 1;
 	uint64_t low = 0, high = result->message_count;
 
 	while (low < high) {
@@ -95,7 +96,7 @@ const struct fabric_message *link_messages_find(
 		const struct fabric_message *its = &result->messages[low];
 		if (its->start != start || its->src != src)
 			break;
-		if (its->tag == tag)
+		if (its->tag == tag && its->job == graph)
 			return its;
 	}
 	return NULL;

@@ -24,7 +24,7 @@ static uint32_t leaves_of(const struct network *network)
 	network_node last = NETWORK_NONE;
 	uint32_t leaves = 0;
 
-	for (uint32_t i = 0; i < network->endpoint_count; i++) {
+	for (uint32_t i = 0; i < network_back_endpoints(network); i++) {
 		const network_node to = network_leaf_of(network, i);
 		const bool is_first_of_machine =
 			!nics || i == 0 || network->endpoints[i].machine != network->endpoints[i - 1].machine;
@@ -56,7 +56,7 @@ static struct hosts merge_hosts(const struct scenario *scenario, const struct ho
 	return hosts;
 }
 
-static int set_hosts(struct simulation *simulation, char *why, size_t size)
+int ranks_set_hosts(struct simulation *simulation, char *why, size_t size)
 {
 	simulation->hosts = merge_hosts(simulation->scenario, &simulation->hosts);
 	if (!simulation->hosts.nics)
@@ -97,12 +97,8 @@ static int place(struct simulation *simulation, char *why, size_t size)
 
 int ranks_place(struct simulation *simulation, char *why, size_t size)
 {
-	int rc = set_hosts(simulation, why, size);
-
-	if (rc)
-		return rc;
 	simulation->dimensions = simulation->scenario->dimensions;
-	rc = dimensions_complete(&simulation->dimensions, simulation_ranks(simulation), why, (unsigned)size);
+	int rc = dimensions_complete(&simulation->dimensions, simulation_ranks(simulation), why, (unsigned)size);
 	return rc ? why_about(why, size, "ranks.dimensions") : place(simulation, why, size);
 }
 

@@ -99,19 +99,35 @@ static void put_choices(FILE *out, const struct simulation *simulation)
 		}
 }
 
+static void put_front_end(FILE *out, const struct simulation *simulation)
+{
+	const struct front_end *of = &simulation->scenario->front_end;
+	const struct network *network = &simulation->network;
+	const uint32_t switches = network->front_switch_count, nodes = network->storage_count;
+	char rate[32];
+
+	if (nodes)
+		fprintf(out,
+			"; front end: %s of %" PRIu32 " NICs and %" PRIu32 " storage node%s (%s), %" PRIu32 " switch%s",
+			of->topology.kind, network->front_endpoint_count - nodes, nodes, nodes == 1 ? "" : "s",
+			value_rate_text(of->topology.host_bits_per_second, rate, sizeof(rate)), switches,
+			switches == 1 ? "" : "es");
+}
+
 void report_network(FILE *out, const struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
 	const struct network *network = &simulation->network;
-	const uint32_t switches = network->switch_count - network->nic_switch_count;
+	const uint32_t switches = network_back_switches(network) - network->nic_switch_count;
 	char rate[32];
 
 	if (*scenario->name)
 		fprintf(out, "%s\n", scenario->name);
 	fprintf(out, "%s of %" PRIu32 " endpoints (%s), %" PRIu32 " switch%s",
-		*scenario->topology_file ? "network" : scenario->topology.kind, network->endpoint_count,
+		*scenario->topology_file ? "network" : scenario->topology.kind, network_back_endpoints(network),
 		value_rate_text(network->links[network->endpoints[0].link].bits_per_second, rate, sizeof(rate)),
 		switches, switches == 1 ? "" : "es");
+	put_front_end(out, simulation);
 }
 
 void report_notes(FILE *out, const struct simulation *simulation)
@@ -151,7 +167,7 @@ static void put_cycle(FILE *out, const struct simulation *simulation)
 static void put_failures(FILE *out, const struct simulation *simulation)
 {
 	uint64_t told = 0;
-	char why[200];
+	char why[200], from[32], to[32];
 
 	for (uint32_t i = 0; i < simulation->flows.count && told < FAILURES_TOLD && !simulation->job_count; i++) {
 		const struct flow *flow = &simulation->flows.flows[i];
@@ -163,7 +179,9 @@ static void put_failures(FILE *out, const struct simulation *simulation)
 	}
 	for (uint32_t i = 0; i < simulation->result.failure_count && simulation->job_count; i++) {
 		const struct fabric_failure *its = &simulation->result.failures[i];
-		fprintf(out, "  a message from endpoint %" PRIu32 " to endpoint %" PRIu32 ": %s\n", its->src, its->dst,
+		fprintf(out, "  a message from %s to %s: %s\n",
+			node_text(&simulation->network, its->src, from, sizeof(from)),
+			node_text(&simulation->network, its->dst, to, sizeof(to)),
 			failure_text(simulation, i, why, sizeof(why)));
 		told++;
 	}
@@ -248,8 +266,8 @@ static void put_end(FILE *out, const struct simulation *simulation)
 
 	fprintf(out, "\nended: %s", report_end_text(simulation, end));
 	if (end == FABRIC_NUMBERS)
-		fprintf(out, ": endpoint %" PRIu32 "; open fewer messages at a time, or use more NICs",
-			result->out_of_numbers);
+		fprintf(out, ": %s; open fewer messages at a time, or use more NICs",
+			node_text(&simulation->network, result->out_of_numbers, last, sizeof(last)));
 	if (end != FABRIC_DONE)
 		fprintf(out, ", at %s", value_time_text(result->ended_at, ended, sizeof(ended)));
 	if (result->flows_done)
@@ -286,14 +304,15 @@ static void put_table(FILE *out, const struct summary *summary)
 			put_row(out, &summary->buckets[i]);
 }
 
-static void put_links(FILE *out, const struct simulation *simulation, const struct summary *summary)
+static void put_links(
+	FILE *out, const struct simulation *simulation, const char *whose, const struct summary_links *links)
 {
 	char name[64], bytes[32], queued[32], mean[32];
 
-	if (summary->link_count)
-		fprintf(out, "\nbusiest links\n");
-	for (uint32_t i = 0; i < summary->link_count; i++) {
-		uint32_t link = summary->links[i];
+	if (links->count)
+		fprintf(out, "\nbusiest links%s\n", whose);
+	for (uint32_t i = 0; i < links->count; i++) {
+		uint32_t link = links->link[i];
 		const struct fabric_link_counts *counts = &simulation->result.links[link];
 		fprintf(out, "  %-22s %5.1f%%  %10s", link_text(&simulation->network, link, name, sizeof(name)),
 			100 * link_load(simulation, link), value_bytes_text(counts->bytes, bytes, sizeof(bytes)));
@@ -320,6 +339,7 @@ uint64_t report_trims(const struct simulation *simulation, uint32_t at_switch)
 static void put_trims(FILE *out, const struct simulation *simulation)
 {
 	uint32_t switches = 0, worst = 0;
+	char name[32];
 
 	if (!simulation->result.trims)
 		return;
@@ -328,8 +348,10 @@ static void put_trims(FILE *out, const struct simulation *simulation)
 		if (report_trims(simulation, i) > report_trims(simulation, worst))
 			worst = i;
 	}
-	fprintf(out, "trimmed %" PRIu64 " at %" PRIu32 " switch%s, most at switch %" PRIu32 ": %" PRIu64 "\n",
-		simulation->result.trims, switches, switches == 1 ? "" : "es", worst, report_trims(simulation, worst));
+	fprintf(out, "trimmed %" PRIu64 " at %" PRIu32 " switch%s, most at %s: %" PRIu64 "\n", simulation->result.trims,
+		switches, switches == 1 ? "" : "es",
+		node_text(&simulation->network, network_switch_node(worst), name, sizeof(name)),
+		report_trims(simulation, worst));
 }
 
 static void put_counts(FILE *out, const struct fabric_result *result)
@@ -413,7 +435,8 @@ void report_text(FILE *out, const struct simulation *simulation, const struct su
 	put_end(out, simulation);
 	if (simulation->flows.count)
 		put_table(out, summary);
-	put_links(out, simulation, summary);
+	put_links(out, simulation, "", &summary->links);
+	put_links(out, simulation, " of the front end", &summary->front_links);
 	if (simulation->is_checked)
 		put_check(out, simulation);
 	if (simulation->config.by_flows) {

@@ -10,6 +10,7 @@
 #include "sim/link_name.h"
 #include "sim/report.h"
 #include "sim/step_report.h"
+#include "sim/step_workloads.h"
 
 /* The fields of the current object. */
 struct object {
@@ -86,6 +87,16 @@ static void put_links(struct object *object, const char *name, const struct simu
 		fputc('}', object->out);
 	}
 	fputc(']', object->out);
+}
+
+static void put_front(struct object *object, const struct simulation *simulation, const struct summary *summary)
+{
+	const struct network *network = &simulation->network;
+
+	integer(object, "front_endpoints", network->front_endpoint_count - network->storage_count);
+	integer(object, "storage_nodes", network->storage_count);
+	integer(object, "front_switches", network->front_switch_count);
+	put_links(object, "busiest_front_links", simulation, summary->front_links.link, summary->front_links.count);
 }
 
 static void put_percentiles(FILE *out, const struct summary_flows *flows)
@@ -262,9 +273,10 @@ static void put_steps(struct object *object, const struct simulation *simulation
 	fputc('[', object->out);
 	for (uint32_t i = 0; i < simulation->step_count; i++) {
 		fputs(i ? ",\n  " : "", object->out);
-		if (!step_take_times(simulation, i, &step))
-			step_report_json(
-				object->out, &step, "packets", simulation->scenario->workloads[i].step.steps, NULL);
+		const uint32_t workload = step_workload(simulation, i);
+		if (!step_take_times(simulation, workload, &step))
+			step_report_json(object->out, &step, "packets",
+				simulation->scenario->workloads[workload].step.steps, NULL);
 		step_close(&step);
 	}
 	fputc(']', object->out);
@@ -313,7 +325,7 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	string(&object, "cc", simulation_control(simulation));
 	integer(&object, "seed", simulation->scenario->seed);
 	integer(&object, "threads", result->threads);
-	integer(&object, "endpoints", result->endpoints);
+	integer(&object, "endpoints", network_back_endpoints(&simulation->network));
 	integer(&object, "mtu", simulation->config.mtu);
 	integer(&object, "ack_every", simulation->config.ack_every);
 	put_labels(&object, simulation);
@@ -337,7 +349,9 @@ void report_json(FILE *out, const struct simulation *simulation, const struct su
 	snprintf(hash, sizeof(hash), "%016" PRIx64, result->hash);
 	string(&object, "result_hash", hash);
 	put_links(&object, "cycle", simulation, result->cycle, result->cycle_count);
-	put_links(&object, "busiest_links", simulation, summary->links, summary->link_count);
+	put_links(&object, "busiest_links", simulation, summary->links.link, summary->links.count);
+	if (simulation->network.storage_count)
+		put_front(&object, simulation, summary);
 	put_summary(&object, summary);
 	if (explanation) {
 		field(&object, "explain");

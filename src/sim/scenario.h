@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include "cc/choice.h"
 #include "fabric/fabric.h"
+#include "net/front_end.h"
 #include "net/network.h"
 #include "net/topologies.h"
 #include "net/dimensions.h"
@@ -101,6 +102,7 @@ struct scenario {
 	uint64_t seed;
 	uint32_t threads;
 	const struct gpu *gpu; /* hosts.gpu; NULL: none is named */
+	struct front_end front_end;
 	struct hosts hosts;    /* nics 0: as many as GPUs; gpu_of: filled in from the network */
 	char placement[32768]; /* "packed", "spread", an order of dimensions, or a list of GPUs (placement.h) */
 	struct dimensions dimensions;

@@ -14,6 +14,7 @@
 #include "sim/astra_network.h"
 #include "sim/culprits.h"
 #include "sim/flow_mode.h"
+#include "sim/front_end.h"
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
@@ -21,6 +22,7 @@
 #include "sim/ranks.h"
 #include "sim/step.h"
 #include "sim/step_job.h"
+#include "sim/step_workloads.h"
 #include "sim/why_about.h"
 
 static int read_network(struct simulation *simulation, char *why, size_t size)
@@ -98,7 +100,7 @@ struct workload simulation_workload(const struct simulation *simulation, uint32_
 	if (!workload.bits_per_second)
 		workload.bits_per_second = network->links[network->endpoints[0].link].bits_per_second;
 	if (!workload.senders && strcmp(workload.kind, "incast") == 0)
-		workload.senders = (workload.endpoints ? workload.endpoints : network->endpoint_count) - 1;
+		workload.senders = (workload.endpoints ? workload.endpoints : network_back_endpoints(network)) - 1;
 	return workload;
 }
 
@@ -200,7 +202,7 @@ static int make_room_for_jobs(struct simulation *simulation)
 static int add_workloads(struct simulation *simulation, char *why, size_t size)
 {
 	const struct scenario *scenario = simulation->scenario;
-	uint32_t endpoints = simulation->network.endpoint_count;
+	uint32_t endpoints = network_back_endpoints(&simulation->network);
 	int rc = make_room_for_jobs(simulation);
 
 	for (uint32_t i = 0; !rc && i < scenario->workload_count; i++) {
@@ -237,8 +239,9 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 
 	for (uint32_t i = 0; i < scenario->workload_count; i++) {
 		struct workload workload = simulation_workload(simulation, i);
-		flows += *scenario->workloads[i].file ? 0
-						      : workload_flows(&workload, simulation->network.endpoint_count);
+		flows += *scenario->workloads[i].file
+				 ? 0
+				 : workload_flows(&workload, network_back_endpoints(&simulation->network));
 	}
 	estimate_memory(simulation, flows, &estimate);
 	return estimate_check(simulation, &estimate, memory_limit(""), why, size);
@@ -251,10 +254,8 @@ static int open_graph(struct simulation *simulation)
 	if (rc)
 		return rc;
 	simulation->has_graph = true;
-	free(simulation->jobs);
-	free(simulation->collectives); /* there are none */
-	simulation->collectives = NULL;
-	simulation->jobs = calloc(1, sizeof(struct job *));
+	if (!simulation->jobs) /* of a job from a file, which no workload runs beside */
+		simulation->jobs = calloc(1, sizeof(struct job *));
 	if (!simulation->jobs)
 		return -ENOMEM;
 	simulation->jobs[simulation->job_count++] = &simulation->graph_job.job;
@@ -290,35 +291,11 @@ static int add_steps(struct simulation *simulation, char *why, size_t size)
 	return rc ? rc : open_graph(simulation);
 }
 
-static bool is_of_steps(const struct scenario *scenario, const struct simulation_files *files)
-{
-	bool has_step = false;
-
-	for (uint32_t i = 0; i < scenario->workload_count; i++)
-		has_step |= scenario_has_step(scenario, i);
-	return has_step && !(files && (files->job || files->flows));
-}
-
-/* By flows each change of a link has loads of its own; by formula no link is known. */
-static int check_faults_of_steps(const struct scenario *scenario, char *why, size_t size)
-{
-	if (scenario->mode == MODE_FORMULA && scenario->fault_count)
-		return why_not(why, (unsigned)size,
-			"network.faults: a formula knows no link: run.mode: flows, or run.mode: packets");
-	for (uint32_t i = 0; scenario->mode == MODE_FLOWS && i < scenario->fault_count; i++)
-		if (scenario->faults[i].fault.flap_period)
-			return why_not(why, (unsigned)size,
-				"network.faults.%" PRIu32 ".flap: in a step by flows a link goes down once: leave it "
-				"out, or run.mode: packets",
-				i);
-	return 0;
-}
-
 static int make_flows(struct simulation *simulation, const struct simulation_files *files, char *why, size_t size)
 {
-	uint32_t endpoints = simulation->network.endpoint_count;
+	uint32_t endpoints = network_back_endpoints(&simulation->network);
 
-	if (simulation->scenario->mode == MODE_FORMULA && !is_of_steps(simulation->scenario, files)) {
+	if (simulation->scenario->mode == MODE_FORMULA && !step_workloads_are_run(simulation->scenario, files)) {
 		snprintf(why, size, "run.mode: only steps of training have a formula: flows, or packets");
 		return -EINVAL;
 	}
@@ -335,12 +312,8 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 	int rc = check_flow_memory(simulation, why, size);
 	if (!rc)
 		rc = add_workloads(simulation, why, size);
-	if (!rc && simulation->step_count && simulation->step_count < simulation->scenario->workload_count) {
-		snprintf(why, size, "workload: nothing else runs beside steps of training");
-		rc = -EINVAL;
-	}
 	if (!rc && simulation->step_count)
-		rc = check_faults_of_steps(simulation->scenario, why, size);
+		rc = step_workloads_check(simulation->scenario, why, size);
 	if (!rc && simulation->step_count && simulation->scenario->mode == MODE_PACKETS && !files->are_for_a_plan)
 		return add_steps(simulation, why, size);
 	if (!rc && simulation->flows.count == 0 && simulation->job_count == 0 && simulation->step_count == 0) {
@@ -525,6 +498,10 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 	if (!rc)
 		rc = build_network(simulation, why, size);
 	if (!rc)
+		rc = ranks_set_hosts(simulation, why, size);
+	if (!rc)
+		rc = simulation_add_front_end(simulation, why, size);
+	if (!rc)
 		rc = set_faults(simulation, why, size);
 	if (!rc)
 		rc = ranks_place(simulation, why, size);
@@ -569,7 +546,8 @@ int simulation_run(struct simulation *simulation, char *why, size_t size)
 		rc = ideals_find(simulation);
 	if (!rc)
 		rc = culprits_find(simulation);
-	if (!rc && simulation->tries_alone && simulation->step_count > 1)
+	const bool is_beside = simulation->step_count && simulation->step_count + simulation->service_count > 1;
+	if (!rc && simulation->tries_alone && is_beside)
 		rc = step_job_run_alone(simulation, why, size);
 	else if (!rc && simulation->tries_alone && alone_is_wanted(simulation))
 		rc = alone_run(simulation, why, size);

@@ -12,7 +12,13 @@
 #include "sim/step_loads.h"
 #include "sim/step_network.h"
 #include "sim/step_place.h"
+<<<<<<< HEAD
 #include "sim/step_times.h"
+=======
+#include "sim/step_workloads.h"
+#include "sim/why_about.h"
+#include "steps/compute_times.h"
+>>>>>>> front-end
 #include "steps/plan_check.h"
 #include "steps/speeds.h"
 
@@ -374,7 +380,7 @@ static int open_all(struct simulation *simulation, struct step *steps, char *why
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && i < simulation->step_count; i++) {
-		rc = step_open(simulation, i, &steps[i], why, size);
+		rc = step_open(simulation, step_workload(simulation, i), &steps[i], why, size);
 		if (!rc)
 			rc = step_check_memory(simulation, &steps[i], why, size);
 	}

@@ -1,5 +1,6 @@
 /* See step_job.h. */
 #include "sim/step_job.h"
+#include "sim/step_workloads.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,18 +62,18 @@ static int run_one(struct simulation *simulation, const struct step *step, char 
 
 int step_job_run_alone(struct simulation *simulation, char *why, size_t size)
 {
-	const uint32_t count = simulation->scenario->workload_count;
 	struct step step;
 	int rc = 0;
 
-	simulation->alone = calloc(count + 1, sizeof(*simulation->alone));
+	simulation->alone = calloc(simulation->scenario->workload_count + 1, sizeof(*simulation->alone));
 	if (!simulation->alone)
 		return -ENOMEM;
-	for (uint32_t i = 0; !rc && i < count; i++) {
-		simulation->alone[i] = -1;
+	for (uint32_t i = 0; !rc && i < simulation->step_count; i++) {
+		const uint32_t workload = step_workload(simulation, i);
+		simulation->alone[workload] = -1;
 		if (simulation->result.end != FABRIC_DONE || simulation->alone_end == FABRIC_STOPPED)
 			continue;
-		rc = step_open(simulation, i, &step, why, size);
+		rc = step_open(simulation, workload, &step, why, size);
 		if (!rc)
 			rc = run_one(simulation, &step, why, size);
 	}

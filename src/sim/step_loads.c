@@ -70,7 +70,7 @@ static int take_port(struct building *building, uint32_t from, uint32_t to, uint
 	uint32_t channel, uint16_t *port)
 {
 	const struct simulation *simulation = building->simulation;
-	const uint32_t sources = qp_sources(simulation->network.endpoint_count);
+	const struct qp_plane plane = qp_back_plane(&simulation->network);
 	const uint64_t pair = (uint64_t)src << 32 | dst;
 	uint32_t *open = channel ? number_map_make(&building->open, ((uint64_t)from << 31 | to) << 11 | channel) : NULL;
 	if (simulation->config.endpoint != FABRIC_ENGINE || (open && *open)) {
@@ -81,10 +81,10 @@ static int take_port(struct building *building, uint32_t from, uint32_t to, uint
 	if (!used || (channel && !open))
 		return -ENOMEM;
 	const uint32_t requester =
-		qp_index_of_turn(sources, CONNECTIONS_FIRST_REQUESTER, building->turns[src]++ % CONNECTION_TURNS);
-	const uint32_t place = qp_take_place(sources, &taken);
+		qp_index_of_turn(plane.sources, CONNECTIONS_FIRST_REQUESTER, building->turns[src]++ % CONNECTION_TURNS);
+	const uint32_t place = qp_take_place(plane.sources, &taken);
 	*port = qp_port(requester, place == CONNECTIONS_NO_PLACE ? qp_responder_without_place(requester)
-								 : qp_responder_index(sources, src, place));
+								 : qp_responder_index(&plane, src, place));
 	if (!channel) {
 		if (!grow_by_one(
 			    &building->again, &building->again_room, building->again_count, sizeof(*building->again)))

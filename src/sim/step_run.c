@@ -9,6 +9,7 @@
 #include "sim/report.h"
 #include "sim/step_network.h"
 #include "sim/step_report.h"
+#include "sim/step_workloads.h"
 #include "sim/value.h"
 
 static bool is_by_packets(const struct session *session)
@@ -39,7 +40,7 @@ static int run_all_fast(
 	char why[400] = "";
 	int rc = 0;
 
-	while (!rc && runs->count < session->scenario->workload_count) {
+	while (!rc && runs->count < session->simulation.step_count) {
 		rc = open_one(session, runs->count, &runs->steps[runs->count], why, sizeof(why));
 		runs->count++;
 	}
@@ -55,8 +56,9 @@ static int run_by_packets(struct session *session, const struct sim_options *opt
 
 	if (status || report_end(&session->simulation) != FABRIC_DONE)
 		return status;
-	while (!rc && runs->count < session->scenario->workload_count) {
-		rc = step_take_times(&session->simulation, runs->count, &runs->steps[runs->count]);
+	while (!rc && runs->count < session->simulation.step_count) {
+		rc = step_take_times(&session->simulation, step_workload(&session->simulation, runs->count),
+			&runs->steps[runs->count]);
 		runs->count++;
 	}
 	return rc ? session_refuse(session, "the step", rc, "") : SIM_EXIT_OK;
@@ -267,13 +269,13 @@ static int tell_plans(struct session *session, const char *file)
 	char why[400] = "";
 	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i < session->scenario->workload_count; i++)
-		rc = step_open(&session->simulation, i, &step, why, sizeof(why));
+	for (uint32_t i = 0; !rc && i < session->simulation.step_count; i++)
+		rc = step_open(&session->simulation, step_workload(&session->simulation, i), &step, why, sizeof(why));
 	if (rc)
 		return session_refuse(session, file, rc, why);
 	put_head(session);
-	for (uint32_t i = 0; i < session->scenario->workload_count; i++) {
-		step_open(&session->simulation, i, &step, why, sizeof(why));
+	for (uint32_t i = 0; i < session->simulation.step_count; i++) {
+		step_open(&session->simulation, step_workload(&session->simulation, i), &step, why, sizeof(why));
 		putchar('\n');
 		step_report_plan(stdout, &step);
 	}
@@ -324,11 +326,13 @@ int step_tell_run(const struct simulation *simulation)
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && i < simulation->step_count && report_end(simulation) == FABRIC_DONE; i++) {
-		rc = step_take_times(simulation, i, &step);
+		const uint32_t workload = step_workload(simulation, i);
+		rc = step_take_times(simulation, workload, &step);
 		if (!rc) {
 			putchar('\n');
 			step_report_plan(stdout, &step);
-			step_report_times(stdout, &step, "by packets", simulation->scenario->workloads[i].step.steps);
+			step_report_times(
+				stdout, &step, "by packets", simulation->scenario->workloads[workload].step.steps);
 		}
 		step_close(&step);
 	}

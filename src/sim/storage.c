@@ -33,12 +33,14 @@ static bool parse_storage(const char *text, uint32_t *first, uint32_t *last)
 static int open_sides(struct service *service, const struct simulation *simulation, char *why, unsigned why_size)
 {
 	const struct scenario_workload *given = given_of(service, simulation);
-	uint32_t first, last;
+	const uint32_t of_front = simulation->hosts.front.storage;
+	uint32_t first = 0, last = of_front - 1;
+	const bool is_left_out = of_front && !*given->service.storage;
 
-	if (!parse_storage(given->service.storage, &first, &last))
-		return why_not(why, why_size,
-			"storage: '%s': write the endpoints of storage nodes as FIRST-LAST, such as 60-63",
-			given->service.storage);
+	if (!is_left_out && !parse_storage(given->service.storage, &first, &last))
+		return why_not(why, why_size, "storage: '%s': write the %s as FIRST-LAST, such as %s",
+			given->service.storage, of_front ? "front end's storage nodes" : "endpoints of storage nodes",
+			of_front ? "0-3" : "60-63");
 	return storage_sides_open(&service->sides, &simulation->hosts, simulation->network.endpoint_count, first, last,
 		given->workload.first, given->workload.endpoints, why, why_size);
 }

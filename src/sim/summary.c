@@ -90,20 +90,28 @@ static void fill_flows(struct summary_flows *flows, const struct simulation *sim
 }
 
 /* Busiest first; of equals the lower number. */
+static void put_in_order(struct summary_links *links, const struct simulation *simulation, uint32_t link)
+{
+	const double load = link_load(simulation, link);
+	uint32_t at = links->count;
+
+	while (at > 0 && link_load(simulation, links->link[at - 1]) < load)
+		at--;
+	if (load <= 0 || at == SUMMARY_LINKS)
+		return;
+	links->count += links->count < SUMMARY_LINKS;
+	for (uint32_t i = links->count - 1; i > at; i--)
+		links->link[i] = links->link[i - 1];
+	links->link[at] = link;
+}
+
 static void find_links(struct summary *summary, const struct simulation *simulation)
 {
-	for (uint32_t link = 0; link < simulation->network.link_count; link++) {
-		double load = link_load(simulation, link);
-		uint32_t at = summary->link_count;
-		while (at > 0 && link_load(simulation, summary->links[at - 1]) < load)
-			at--;
-		if (load <= 0 || at == SUMMARY_LINKS)
-			continue;
-		summary->link_count += summary->link_count < SUMMARY_LINKS;
-		for (uint32_t i = summary->link_count - 1; i > at; i--)
-			summary->links[i] = summary->links[i - 1];
-		summary->links[at] = link;
-	}
+	const struct network *network = &simulation->network;
+
+	for (uint32_t link = 0; link < network->link_count; link++)
+		put_in_order(
+			network_is_of_front(network, link) ? &summary->front_links : &summary->links, simulation, link);
 }
 
 int summary_make(struct summary *summary, const struct simulation *simulation)

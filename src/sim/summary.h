@@ -13,9 +13,13 @@ struct summary_flows {
 	double slow50, slow95, slow99, slow_most; /* divided by the ideal; at least 1 */
 };
 
+struct summary_links {
+	uint32_t link[SUMMARY_LINKS], count; /* busiest first */
+};
+
 struct summary {
 	struct summary_flows all, buckets[SUMMARY_BUCKETS];
-	uint32_t links[SUMMARY_LINKS], link_count; /* busiest first */
+	struct summary_links links, front_links; /* of the back end; of the front end */
 };
 
 int summary_make(struct summary *summary, const struct simulation *simulation); /* -ENOMEM */

@@ -284,8 +284,9 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	if (number < simulation->flows.count)
 		return simulation->flows.flows[number];
 	number -= simulation->flows.count;
-	if (simulation->has_graph)
+	if (simulation->has_graph && number < simulation->job_file.graph.ranks)
 		return flow_of_graph(simulation, (uint32_t)number);
+	number -= simulation->has_graph ? simulation->job_file.graph.ranks : 0;
 	if (number < simulation->service_count)
 		return flow_of_service(simulation, &simulation->services[number]);
 	number -= simulation->service_count;

@@ -145,7 +145,8 @@ int transfer_causes_find(
 	const struct simulation *simulation, const struct critical_path *path, struct transfer_cause **causes)
 {
 	struct finding finding = { .simulation = simulation,
-		.bytes_of = calloc((size_t)simulation_ranks(simulation) + 1, sizeof(*finding.bytes_of)) };
+		.bytes_of = calloc((size_t)hosts_all_ranks(&simulation->hosts, simulation->network.endpoint_count) + 1,
+			sizeof(*finding.bytes_of)) };
 	int rc;
 
 	*causes = calloc((size_t)path->count + 1, sizeof(**causes));

@@ -244,7 +244,7 @@ static void look_at_round_trips(struct looking *looking)
 	struct flow longest = { 0 };
 	vb_time most = 0;
 	uint64_t count = 0;
-	char is[32], takes[32];
+	char is[32], takes[32], from[32], to[32];
 
 	if (supposed == 0 || round_trips_are_wanted(config))
 		return;
@@ -264,12 +264,14 @@ static void look_at_round_trips(struct looking *looking)
 	if (count == 0)
 		return;
 	warn(looking,
-		"transport.cc %s assumes a round trip of %s (%s), and from endpoint %u to endpoint %u it takes %s "
+		"transport.cc %s assumes a round trip of %s (%s), and from %s to %s it takes %s "
 		"without queueing: %" PRIu64 " of %" PRIu64
 		" flows have longer paths than assumed, and stay below their links' rate. "
 		"Set %s=path",
-		cc->name, value_time_text((vb_time)supposed, is, sizeof(is)), path_parameter(cc), longest.src,
-		longest.dst, value_time_text(most, takes, sizeof(takes)), count, flows, path_parameter(cc));
+		cc->name, value_time_text((vb_time)supposed, is, sizeof(is)), path_parameter(cc),
+		node_text(looking->network, longest.src, from, sizeof(from)),
+		node_text(looking->network, longest.dst, to, sizeof(to)), value_time_text(most, takes, sizeof(takes)),
+		count, flows, path_parameter(cc));
 }
 
 static void look_at_transport(struct looking *looking)

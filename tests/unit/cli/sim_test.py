@@ -83,7 +83,8 @@ workload:
 
     def assert_steps_are_whole(self, result):
         """What is told of a step sums up to it, and no network gains more than what is exposed."""
-        self.assertEqual((result["end"], result["jct_ps"]), ("done", max(of["step"]["time_ps"] for of in result["steps"])))
+        last = max([of["step"]["time_ps"] for of in result["steps"]] + [of["stored_ps"] for of in result.get("services", [])])
+        self.assertEqual((result["end"], result["jct_ps"]), ("done", last))
         for of in result["steps"]:
             step, exposed = of["step"], sum(of["step"]["exposed_ps"].values())
             self.assertAlmostEqual((step["compute_ps"] + exposed + step["bubble_ps"]) / step["time_ps"], 1, delta=1e-9)

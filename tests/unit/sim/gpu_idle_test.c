@@ -30,8 +30,10 @@ static void add(uint32_t rank, enum graph_kind kind, uint8_t stream)
 	assert_int_equal(graph_add(&simulation->job_file.graph, &operation), 0);
 }
 
-static double share_of(const struct graph_record *records, enum fabric_end end, vb_time last_flow, vb_time ended_at)
+/* A checkpoint beside the job ends later, which is not the job's time. */
+static double share_of(const struct graph_record *records, enum fabric_end end, vb_time job_end, vb_time ended_at)
 {
+	vb_time job_ends[] = { job_end + 1000, job_end };
 	struct graph *graph = &simulation->job_file.graph;
 	char why[200];
 	double share = -1;
@@ -40,7 +42,10 @@ static double share_of(const struct graph_record *records, enum fabric_end end, 
 	assert_int_equal(graph_job_open(&simulation->graph_job, graph, &(struct hosts){ 0 }), 0);
 	for (uint32_t i = 0; i < graph->count; i++)
 		simulation->graph_job.records[i] = records[i];
-	simulation->result = (struct fabric_result){ .end = end, .last_flow = last_flow, .ended_at = ended_at };
+	simulation->config.job_count = 2;
+	simulation->result = (struct fabric_result){
+		.end = end, .last_flow = job_end + 1000, .job_ends = job_ends, .ended_at = ended_at
+	};
 	assert_int_equal(gpu_idle_share(simulation, &share), 0);
 	return share;
 }

@@ -1,6 +1,6 @@
 /* Links as people name them. */
 #include <errno.h>
-#include "net/topologies.h"
+#include "net/front_end.h"
 #include "sim/link_name.h"
 #include "two_switches.h"
 
@@ -64,6 +64,72 @@ static void link__of_a_nics_port_is_found(void **state)
 	network_free(&network);
 }
 
+static void make_front_end(struct network *network)
+{
+	struct hosts hosts = { 0 };
+	const struct front_end front = { .topology = { .kind = "leaf-spine",
+						 .leaves = 5,
+						 .spines = 1,
+						 .host_bits_per_second = 1000000000,
+						 .profile = { .name = "ideal", .class_count = 1 } },
+		.nics = 1,
+		.storage = 2 };
+	char why[200] = "";
+	make_two_switches(network);
+	assert_int_equal(front_end_add(&front, network, &hosts, why, sizeof(why)), 0);
+}
+
+static void link__of_a_front_end_is_found_by_its_name(void **state)
+{
+	struct network network;
+	char name[64], why[200];
+	make_front_end(&network);
+	for (uint32_t link = 0; link < network.link_count; link++) {
+		uint32_t found = NETWORK_NONE;
+		link_text(&network, link, name, sizeof(name));
+		assert_int_equal(strncmp(name, "front ", 6) == 0 || strncmp(name, "storage ", 8) == 0,
+			network_is_of_front(&network, link));
+		assert_int_equal(link_find(&network, name, &found, why, sizeof(why)), 0);
+		assert_int_equal(found, link);
+	}
+	assert_string_equal(node_text(&network, 3, name, sizeof(name)), "front endpoint 0");
+	assert_string_equal(node_text(&network, 7, name, sizeof(name)), "storage 1");
+	assert_string_equal(node_text(&network, network_switch_node(2), name, sizeof(name)), "front switch 0");
+	assert_string_equal(link_text(&network, network.endpoints[7].link, name, sizeof(name)), "storage 1 up");
+	network_free(&network);
+}
+
+static void link__of_a_front_end_that_is_not_there_is_refused(void **state)
+{
+	static const struct {
+		const char *name, *says;
+	} wrong[] = {
+		{ "endpoint 3", "only 3 endpoints" },
+		{ "switch 2 port 0", "only 2 switches" },
+		{ "front endpoint 3", "only 3 front endpoints" },
+		{ "front switch 6 port 0", "only 6 front switches" },
+		{ "front switch 5", "write \"front switch 5 port 0\"" },
+		{ "front storage 0", "is no link" },
+		{ "storage 2", "only 2 storage nodes" },
+		{ "storage 1 sideways", "is no link" },
+		{ "storage 1 port 0", "the NIC has one port: write \"storage 1\"" },
+	};
+	struct network network;
+	char why[200] = "";
+	uint32_t link;
+	make_front_end(&network);
+	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+		assert_int_equal(link_find(&network, wrong[i].name, &link, why, sizeof(why)), -EINVAL);
+		if (!strstr(why, wrong[i].says))
+			fail_msg("%s: %s", wrong[i].name, why);
+	}
+	network_free(&network);
+	make_two_switches(&network);
+	assert_int_equal(link_find(&network, "storage 0", &link, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "the network has no front end"));
+	network_free(&network);
+}
+
 static void link__that_is_not_there_is_refused_with_what_is(void **state)
 {
 	static const struct {
@@ -102,6 +168,8 @@ int main(void)
 		cmocka_unit_test(link__every_one_is_found_by_its_name),
 		cmocka_unit_test(link__names_say_where_it_leaves),
 		cmocka_unit_test(link__of_a_nics_port_is_found),
+		cmocka_unit_test(link__of_a_front_end_is_found_by_its_name),
+		cmocka_unit_test(link__of_a_front_end_that_is_not_there_is_refused),
 		cmocka_unit_test(link__that_is_not_there_is_refused_with_what_is),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
