@@ -30,6 +30,28 @@ uint64_t collective_cut(uint64_t bytes, uint32_t cuts, uint32_t qp)
 	return left < each ? left : each;
 }
 
+static void send_one(const struct collective_sent *request, uint32_t qp, uint32_t cut, uint64_t bytes,
+	const struct collective_out *out)
+{
+	struct collective_sent sent = *request;
+	sent.qp = qp;
+	sent.cut = cut;
+	sent.bytes = bytes;
+	out->send(out, &sent);
+}
+
+void collective_send(const struct collective *of, uint32_t place, const struct collective_sent *request,
+	const struct collective_out *out)
+{
+	const uint32_t qps = collective_qps(of, place, request->to);
+	const uint32_t cuts = request->opens ? 1 : collective_cuts(of, place, request->to);
+	assert(request->bytes > 0);
+	if (cuts == 1)
+		send_one(request, request->opens ? qps : request->turn % qps, 0, request->bytes, out);
+	for (uint32_t qp = 0; cuts > 1 && qp < cuts; qp++)
+		send_one(request, qp, qp + 1, collective_cut(request->bytes, cuts, qp), out);
+}
+
 static uint64_t messages_by_steps(
 	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
 {

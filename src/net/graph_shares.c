@@ -209,7 +209,7 @@ uint32_t graph_shares_arrived(struct graph_shares *shares, uint64_t tag, vb_time
 		return GRAPH_NONE;
 	const struct piece any = piece_of(shares, number, 0);
 	const struct piece piece = piece_of(shares, number, part_in(&any, tag));
-	collective_part_arrived(&piece.of, piece.algorithm, piece.part, step_in(&any, tag));
+	collective_part_arrived(&piece.of, piece.algorithm, piece.part, step_in(&any, tag), 0);
 	if (!share_of(shares, number)->has_begun)
 		return GRAPH_NONE;
 	return go_on(shares, number, part_in(&any, tag), at, &chain, sink);
@@ -227,7 +227,7 @@ uint32_t graph_shares_ended(struct graph_shares *shares, uint32_t rank, uint64_t
 		return GRAPH_NONE;
 	const struct piece any = piece_of(shares, number, 0);
 	const struct piece piece = piece_of(shares, number, part_in(&any, tag));
-	if (is_done(&piece) || !collective_part_ended(piece.algorithm, piece.part, step_in(&any, tag)))
+	if (is_done(&piece) || !collective_part_ended(&piece.of, piece.algorithm, piece.part, step_in(&any, tag), 0))
 		return GRAPH_NONE;
 	return go_on(shares, number, part_in(&any, tag), at, &chain, sink);
 }

@@ -196,6 +196,7 @@ static vb_time time_of_hosts(const char *algorithm, uint64_t bytes, uint32_t hos
 	config.hosts = hosts_of(nics);
 	config.jobs = all;
 	config.job_count = collective_parts(&of, &config.hosts);
+	collective_job_close(&collective_job);
 	rank_groups_close(&groups);
 	assert_int_equal(rank_groups_open(&groups, &config.hosts, 0, of.ranks), 0);
 	assert_int_equal(groups.gpus, GPUS);
