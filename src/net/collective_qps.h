@@ -40,7 +40,9 @@ uint32_t collective_cuts(const struct collective *of, uint32_t place, uint32_t t
 /* The part that is cut off for this QP: parts rounded up to 128 bytes. One without bytes has one, since it is sent,
  * too. */
 uint64_t collective_cut(uint64_t bytes, uint32_t cuts, uint32_t qp);
-/* All messages of all places. */
+/* The messages that a place sends, and those of all places. */
+uint64_t collective_cut_sends(
+	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place);
 uint64_t collective_cut_messages(const struct collective *of, const struct collective_algorithm *algorithm);
 
 /* Notes that a part has come by this QP. 1: the last one of its request; 0: others are missing. Requests with the same

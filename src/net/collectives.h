@@ -36,15 +36,17 @@
 
 /* Values of NCCL's variables. */
 struct nccl_settings {
-	uint32_t channels; /* it is at most so many rings or trees; 0: any number */
-	uint32_t qps;      /* of a connection between hosts (collective_qps.h); 0: 1 */
-	bool is_cut;       /* each request over all of them */
-	uint64_t buffer;   /* of a connection, in bytes (collective_slots.h); 0: its receiver always has room */
+	uint32_t channels;      /* it is at most so many rings or trees; 0: any number */
+	uint32_t qps;           /* of a connection between hosts (collective_qps.h); 0: 1 */
+	bool is_cut;            /* each request over all of them */
+	uint64_t buffer;        /* of a connection, in bytes (collective_slots.h); 0: its receiver always has room */
+	enum hosts_rails rails; /* of messages between hosts */
 };
 
 static inline bool nccl_settings_equal(const struct nccl_settings *a, const struct nccl_settings *b)
 {
-	return a->channels == b->channels && a->qps == b->qps && a->is_cut == b->is_cut && a->buffer == b->buffer;
+	return a->channels == b->channels && a->qps == b->qps && a->is_cut == b->is_cut && a->buffer == b->buffer &&
+	       a->rails == b->rails;
 }
 
 struct collective {
@@ -53,7 +55,6 @@ struct collective {
 	uint64_t bytes;               /* S */
 	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
 	struct nccl_settings nccl;
-	enum hosts_rails rails; /* of its messages between hosts */
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */

@@ -262,7 +262,8 @@ static void open_operation(struct graph_job *job, uint32_t number)
 	job->job.operations += graph_job_sends(job, number) + (its->kind == GRAPH_COMPUTE && its->time > 0);
 }
 
-int graph_job_open(struct graph_job *job, const struct graph *graph, const struct hosts *hosts)
+int graph_job_open(
+	struct graph_job *job, const struct graph *graph, const struct hosts *hosts, const struct nccl_settings *nccl)
 {
 	const size_t streams = (size_t)graph->ranks * graph->streams;
 	*job = (struct graph_job){ .job = { .kind = &kind, .ranks = graph->ranks },
@@ -272,7 +273,7 @@ int graph_job_open(struct graph_job *job, const struct graph *graph, const struc
 		.link = malloc(((size_t)graph->count + 1) * sizeof(*job->link)),
 		.streams = calloc(streams + 1, sizeof(*job->streams)) };
 	if (!job->records || !job->waits_left || !job->link || !job->streams ||
-		graph_shares_open(&job->shares, graph, hosts) || graph_mail_open(&job->mail, graph, job->link)) {
+		graph_shares_open(&job->shares, graph, hosts, nccl) || graph_mail_open(&job->mail, graph, job->link)) {
 		graph_job_close(job);
 		return -ENOMEM;
 	}

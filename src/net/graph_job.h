@@ -25,10 +25,10 @@ struct graph_job {
 	struct graph_mail mail;
 };
 
-/* The graph has passed graph_finish, and is borrowed. Of the hosts, collectives go by all NICs. -ENOMEM: nothing is
- * open.
- */
-int graph_job_open(struct graph_job *job, const struct graph *graph, const struct hosts *hosts);
+/* The graph has passed graph_finish, and is borrowed. Of the hosts, collectives go by all NICs. The settings are of all
+ * its collectives, but for rails, which are the hosts'; graph_shares_have_room of them. -ENOMEM: nothing is open. */
+int graph_job_open(
+	struct graph_job *job, const struct graph *graph, const struct hosts *hosts, const struct nccl_settings *nccl);
 void graph_job_close(struct graph_job *job);
 /* How many messages an operation sends. */
 uint64_t graph_job_sends(const struct graph_job *job, uint32_t operation);

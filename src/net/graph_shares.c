@@ -6,15 +6,18 @@
 #include "net/collective_part.h"
 #include "net/rank_groups.h"
 
-/* A message's tag: the receiver's operation, and of its parts the number and the sender's step. */
+/* A message's tag: the receiver's operation, the line, and the sender's step. A line is one of the parts, and of its
+ * QPs that of a request that is cut; a whole request has none. */
 #define OF_SHARE (1ull << 63)
-enum { PART_SHIFT = 22 };
+enum { LINE_SHIFT = 21, MOST_RANKS = 1 << (LINE_SHIFT - 1) };
+_Static_assert(MESSAGE_MOST_CHANNEL < 1 << (32 - LINE_SHIFT), "a tag has room for as many lines as there are channels");
 
 /* A rank's share of a collective. */
 struct graph_share {
-	struct collective_part *parts; /* from its first message or its beginning until its end */
-	uint32_t parts_left, member;   /* of parts, those that are not done */
-	struct graph_chain chain;      /* that let the last part end */
+	struct collective_part *parts;   /* from its first message or its beginning until its end */
+	uint32_t part_count, parts_left; /* left: those that are not done */
+	uint32_t member;
+	struct graph_chain chain; /* that let the last part end */
 	bool has_begun, has_ended;
 };
 
@@ -42,19 +45,38 @@ static struct graph_share *share_of(const struct graph_shares *shares, uint32_t 
 	return &shares->shares[shares->state_of[number]];
 }
 
-/* A collective, as its group has it: all of its parts together. */
-static struct collective whole_of(const struct graph_shares *shares, uint32_t number)
+/* Of more ranks a step takes all of a tag. */
+static bool has_lines(const struct collective *of)
+{
+	return of->ranks < MOST_RANKS;
+}
+
+struct collective graph_shares_collective(const struct graph_shares *shares, uint32_t number)
 {
 	struct collective whole = graph_collective_of(shares->graph, number);
 	whole.gpus = shares->orders[operation_of(shares, number)->group].gpus;
+	if (has_lines(&whole))
+		whole.nccl = shares->nccl;
 	return whole;
 }
 
-/* A tag has room for so many steps and parts. */
+/* One behind the QPs opens slots. */
+static uint32_t lines_of_a_part(const struct nccl_settings *nccl)
+{
+	return (nccl->qps ? nccl->qps : 1) + 1;
+}
+
+bool graph_shares_have_room(const struct hosts *hosts, const struct nccl_settings *nccl)
+{
+	const uint32_t nics = hosts->gpus ? hosts->nics : 1, ports = hosts->ports ? hosts->ports : 1;
+	const uint32_t used = nccl->channels && nccl->channels < nics ? nccl->channels : nics;
+	return (uint64_t)used * ports * lines_of_a_part(nccl) <= MESSAGE_MOST_CHANNEL;
+}
+
 static uint32_t parts_of(const struct graph_shares *shares, const struct collective *whole)
 {
 	const uint32_t parts = collective_parts(whole, &shares->hosts);
-	return whole->ranks < 1u << (PART_SHIFT - 1) && parts <= 1u << (32 - PART_SHIFT) ? parts : 1;
+	return has_lines(whole) && parts * lines_of_a_part(&whole->nccl) <= MESSAGE_MOST_CHANNEL ? parts : 1;
 }
 
 /* A part of an operation, at the operation's rank. */
@@ -62,8 +84,7 @@ struct piece {
 	struct collective of;
 	const struct collective_algorithm *algorithm;
 	struct collective_part *part;
-	uint32_t number, place; /* the operation, and where its rank is */
-	bool is_one_of_many;
+	uint32_t number, place, parts; /* the operation, where its rank is, and of how many parts it is */
 };
 
 static uint32_t rank_at(const struct graph_shares *shares, const struct piece *piece, uint32_t place, uint32_t *member)
@@ -78,12 +99,11 @@ static struct piece piece_of(const struct graph_shares *shares, uint32_t number,
 {
 	const struct graph_share *share = share_of(shares, number);
 	const struct graph_order *order = &shares->orders[operation_of(shares, number)->group];
-	const struct collective whole = whole_of(shares, number);
+	const struct collective whole = graph_shares_collective(shares, number);
 	const uint32_t parts = parts_of(shares, &whole);
-	struct piece piece = { .of = whole,
-		.part = share->parts ? &share->parts[part] : NULL,
-		.number = number,
-		.is_one_of_many = parts > 1 };
+	struct piece piece = {
+		.of = whole, .part = share->parts ? &share->parts[part] : NULL, .number = number, .parts = parts
+	};
 	if (parts > 1)
 		piece.of = collective_part_of(&whole, &shares->hosts, part);
 	piece.algorithm = collective_find(&piece.of);
@@ -103,6 +123,17 @@ struct call {
 	vb_time at;
 };
 
+static uint32_t line_of(const struct piece *piece, uint32_t turn)
+{
+	return piece->of.part + turn * piece->parts;
+}
+
+static uint32_t tag_of(const struct piece *piece, const struct collective_sent *sent)
+{
+	assert(has_lines(&piece->of) ? sent->tag < 1u << LINE_SHIFT : sent->cut == 0);
+	return has_lines(&piece->of) ? line_of(piece, sent->cut) << LINE_SHIFT | sent->tag : sent->tag;
+}
+
 static void send(const struct collective_out *out, const struct collective_sent *sent)
 {
 	const struct call *call = (const struct call *)out;
@@ -117,12 +148,15 @@ static void send(const struct collective_out *out, const struct collective_sent 
 			.bytes = sent->bytes,
 			.start = call->at,
 			.tag = OF_SHARE | (uint64_t)graph_same_at(call->shares->graph, piece->number, member) << 32 |
-			       (uint64_t)piece->of.part << PART_SHIFT | sent->tag,
-			.channel = collective_opens_each(piece->algorithm) ? 0 : 1 + piece->of.part + sent->opens,
+			       tag_of(piece, sent),
+			.channel = collective_opens_each(piece->algorithm) ? 0 : 1 + line_of(piece, sent->qp),
 			.part = (uint16_t)piece->of.part,
+			.entropy = (uint16_t)sent->qp,
 			.traffic_class = its->traffic_class,
-			.is_piece = sent->is_piece,
 			.tells_arrival = true,
+			.is_piece = sent->is_piece,
+			.is_copy = sent->is_copy,
+			.is_of_sum = sent->is_of_sum,
 			.carried = &carried });
 }
 
@@ -132,26 +166,34 @@ static uint32_t operation_in(uint64_t tag)
 	return (uint32_t)(tag >> 32) & INT32_MAX;
 }
 
-static uint32_t part_in(const struct piece *any, uint64_t tag)
+static uint32_t line_in(const struct piece *any, uint64_t tag)
 {
-	return any->is_one_of_many ? (uint32_t)tag >> PART_SHIFT : 0;
+	return has_lines(&any->of) ? (uint32_t)tag >> LINE_SHIFT : 0;
 }
 
 static uint32_t step_in(const struct piece *any, uint64_t tag)
 {
-	return any->is_one_of_many ? (uint32_t)tag & ((1u << PART_SHIFT) - 1) : (uint32_t)tag;
+	return has_lines(&any->of) ? (uint32_t)tag & ((1u << LINE_SHIFT) - 1) : (uint32_t)tag;
 }
 
 /* ---- Shares ------------------------------------------------------------------------------------------------------ */
 
+static void close_parts(struct graph_share *share)
+{
+	for (uint32_t i = 0; share->parts && i < share->part_count; i++)
+		collective_part_close(&share->parts[i]);
+	free(share->parts);
+	share->parts = NULL;
+}
+
 static bool open_share(struct graph_shares *shares, uint32_t number, struct job_sink *sink)
 {
 	struct graph_share *share = share_of(shares, number);
-	const struct collective whole = whole_of(shares, number);
+	const struct collective whole = graph_shares_collective(shares, number);
 	if (share->parts || share->has_ended)
 		return !share->has_ended;
-	share->parts_left = parts_of(shares, &whole);
-	share->parts = calloc(share->parts_left, sizeof(*share->parts));
+	share->parts_left = share->part_count = parts_of(shares, &whole);
+	share->parts = calloc(share->part_count, sizeof(*share->parts));
 	if (!share->parts)
 		sink->lack_memory(sink);
 	return share->parts;
@@ -167,8 +209,7 @@ static uint32_t close_share(struct graph_shares *shares, uint32_t number, const 
 {
 	struct graph_share *share = share_of(shares, number);
 	assert(!share->has_ended);
-	free(share->parts);
-	share->parts = NULL;
+	close_parts(share);
 	share->has_ended = true;
 	share->chain = *chain;
 	return number;
@@ -188,7 +229,7 @@ static uint32_t go_on(struct graph_shares *shares, uint32_t number, uint32_t par
 uint32_t graph_shares_begin(struct graph_shares *shares, uint32_t number, vb_time at, struct job_sink *sink)
 {
 	const struct graph_chain none = { .origin = number };
-	const struct collective whole = whole_of(shares, number);
+	const struct collective whole = graph_shares_collective(shares, number);
 	uint32_t done = GRAPH_NONE;
 	assert(!share_of(shares, number)->has_begun);
 	share_of(shares, number)->has_begun = true;
@@ -208,11 +249,14 @@ uint32_t graph_shares_arrived(struct graph_shares *shares, uint64_t tag, vb_time
 	if (!open_share(shares, number, sink))
 		return GRAPH_NONE;
 	const struct piece any = piece_of(shares, number, 0);
-	const struct piece piece = piece_of(shares, number, part_in(&any, tag));
-	collective_part_arrived(&piece.of, piece.algorithm, piece.part, step_in(&any, tag), 0);
-	if (!share_of(shares, number)->has_begun)
-		return GRAPH_NONE;
-	return go_on(shares, number, part_in(&any, tag), at, &chain, sink);
+	const uint32_t part = line_in(&any, tag) % any.parts;
+	const struct piece piece = piece_of(shares, number, part);
+	const int came = collective_part_arrived(
+		&piece.of, piece.algorithm, piece.part, step_in(&any, tag), line_in(&any, tag) / any.parts);
+	if (came < 0)
+		sink->lack_memory(sink);
+	return came > 0 && share_of(shares, number)->has_begun ? go_on(shares, number, part, at, &chain, sink)
+							       : GRAPH_NONE;
 }
 
 /* The tag names the receiver's operation, and this is of the sender. A part that is done has nothing left to send: it
@@ -226,10 +270,15 @@ uint32_t graph_shares_ended(struct graph_shares *shares, uint32_t rank, uint64_t
 	if (share_of(shares, number)->has_ended)
 		return GRAPH_NONE;
 	const struct piece any = piece_of(shares, number, 0);
-	const struct piece piece = piece_of(shares, number, part_in(&any, tag));
-	if (is_done(&piece) || !collective_part_ended(&piece.of, piece.algorithm, piece.part, step_in(&any, tag), 0))
+	const uint32_t part = line_in(&any, tag) % any.parts;
+	const struct piece piece = piece_of(shares, number, part);
+	if (is_done(&piece))
 		return GRAPH_NONE;
-	return go_on(shares, number, part_in(&any, tag), at, &chain, sink);
+	const int may = collective_part_ended(
+		&piece.of, piece.algorithm, piece.part, step_in(&any, tag), line_in(&any, tag) / any.parts);
+	if (may < 0)
+		sink->lack_memory(sink);
+	return may > 0 ? go_on(shares, number, part, at, &chain, sink) : GRAPH_NONE;
 }
 
 const struct graph_chain *graph_shares_chain(const struct graph_shares *shares, uint32_t number)
@@ -243,16 +292,17 @@ enum { MESSAGES_SEEN = 16 };
 
 uint64_t graph_shares_sends(const struct graph_shares *shares, uint32_t number)
 {
-	const struct collective whole = whole_of(shares, number);
+	const struct collective whole = graph_shares_collective(shares, number);
 	uint64_t sends = 0;
 	for (uint32_t part = 0, parts = parts_of(shares, &whole); whole.ranks > 1 && part < parts; part++) {
 		const struct piece piece = piece_of(shares, number, part);
-		sends += collective_sends(&piece.of, piece.algorithm, piece.place);
+		sends += collective_cut_sends(&piece.of, piece.algorithm, piece.place);
 	}
 	return sends;
 }
 
-/* Of a part's messages, those that leave the rank's host: so many of all as of a few, evenly spread. */
+/* Of a part's messages, those that leave the rank's host: so many of all as of a few, evenly spread. Those
+ * that are cut count once for each QP. */
 static double leaving(const struct graph_shares *shares, const struct piece *piece, uint32_t most_seen)
 {
 	const uint32_t sends = collective_sends(&piece->of, piece->algorithm, piece->place);
@@ -262,14 +312,15 @@ static double leaving(const struct graph_shares *shares, const struct piece *pie
 	for (uint32_t i = 0; i < seen; i++) {
 		const uint32_t message = (uint32_t)((uint64_t)i * sends / seen);
 		const uint32_t place = collective_message(&piece->of, piece->algorithm, piece->place, message).to;
-		count += from != hosts_host_of(&shares->hosts, rank_at(shares, piece, place, &member));
+		if (from != hosts_host_of(&shares->hosts, rank_at(shares, piece, place, &member)))
+			count += collective_cuts(&piece->of, piece->place, place);
 	}
 	return seen ? (double)count * sends / seen : 0;
 }
 
 double graph_shares_leaving(const struct graph_shares *shares, uint32_t number)
 {
-	const struct collective whole = whole_of(shares, number);
+	const struct collective whole = graph_shares_collective(shares, number);
 	const uint32_t parts = parts_of(shares, &whole);
 	double count = 0;
 	for (uint32_t part = 0; whole.ranks > 1 && part < parts; part++) {
@@ -313,13 +364,15 @@ static void open_shares(struct graph_shares *shares)
 	}
 }
 
-int graph_shares_open(struct graph_shares *shares, const struct graph *graph, const struct hosts *hosts)
+int graph_shares_open(struct graph_shares *shares, const struct graph *graph, const struct hosts *hosts,
+	const struct nccl_settings *nccl)
 {
 	uint32_t collectives = 0;
 	for (uint32_t i = 0; i < graph->count; i++)
 		collectives += graph->operations[i].kind == GRAPH_COLLECTIVE;
 	*shares = (struct graph_shares){ .graph = graph,
 		.hosts = *hosts,
+		.nccl = *nccl,
 		.state_of = malloc(((size_t)graph->count + 1) * sizeof(*shares->state_of)),
 		.shares = calloc((size_t)collectives + 1, sizeof(*shares->shares)),
 		.orders = calloc((size_t)graph->group_count + 1, sizeof(*shares->orders)) };
@@ -335,7 +388,7 @@ int graph_shares_open(struct graph_shares *shares, const struct graph *graph, co
 void graph_shares_close(struct graph_shares *shares)
 {
 	for (uint32_t i = 0; i < shares->count; i++)
-		free(shares->shares[i].parts);
+		close_parts(&shares->shares[i]);
 	for (uint32_t i = 0; shares->orders && i < shares->graph->group_count; i++) {
 		free(shares->orders[i].members);
 		free(shares->orders[i].places);

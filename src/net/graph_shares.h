@@ -12,16 +12,23 @@
 struct graph_shares {
 	const struct graph *graph; /* borrowed */
 	struct hosts hosts;
+	struct nccl_settings nccl;
 	uint32_t *state_of;         /* by operation: which of `shares` */
 	struct graph_share *shares; /* of collectives, one for each operation */
 	uint32_t count;
 	struct graph_order *orders; /* by group */
 };
 
-/* The graph has passed graph_finish. Collectives go by all NICs of the hosts. -ENOMEM: nothing is open. */
-int graph_shares_open(struct graph_shares *shares, const struct graph *graph, const struct hosts *hosts);
+/* The graph has passed graph_finish. Collectives go by all NICs of the hosts, with these settings. -ENOMEM: nothing is
+ * open. */
+int graph_shares_open(struct graph_shares *shares, const struct graph *graph, const struct hosts *hosts,
+	const struct nccl_settings *nccl);
 void graph_shares_close(struct graph_shares *shares);
 
+/* The collective of an operation, as its group has it: all parts together. */
+struct collective graph_shares_collective(const struct graph_shares *shares, uint32_t operation);
+/* Whether there are connections for so many QPs: MESSAGE_MOST_CHANNEL of two ranks, for all parts together. */
+bool graph_shares_have_room(const struct hosts *hosts, const struct nccl_settings *nccl);
 /* Of a collective: how many messages its rank sends, and how many of these leave the rank's host: by a few of them. */
 uint64_t graph_shares_sends(const struct graph_shares *shares, uint32_t operation);
 double graph_shares_leaving(const struct graph_shares *shares, uint32_t operation);

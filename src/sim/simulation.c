@@ -246,7 +246,8 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 
 static int open_graph(struct simulation *simulation)
 {
-	int rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph, &simulation->hosts);
+	int rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph, &simulation->hosts,
+		&simulation->scenario->job_nccl);
 
 	if (rc)
 		return rc;
@@ -299,6 +300,20 @@ static bool is_of_steps(const struct scenario *scenario, const struct simulation
 	return has_step && !(files && (files->job || files->flows));
 }
 
+/* job.nccl of what runs, a job from a file or steps: nothing else runs beside. */
+static int heed_nccl(struct simulation *simulation, char *why, size_t size)
+{
+	const struct nccl_settings *nccl = &simulation->scenario->job_nccl;
+
+	if (nccl->qps > 1 && !graph_shares_have_room(&simulation->hosts, nccl))
+		return why_not(why, (unsigned)size,
+			"job.nccl.qps: two ranks have %d connections at most, for all ports of a host's NICs: write "
+			"fewer QPs, or job.nccl.channels",
+			MESSAGE_MOST_CHANNEL);
+	simulation->hosts = hosts_to(&simulation->hosts, nccl->rails);
+	return 0;
+}
+
 /* By flows each change of a link has loads of its own; by formula no link is known. */
 static int check_faults_of_steps(const struct scenario *scenario, char *why, size_t size)
 {
@@ -322,17 +337,21 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "run.mode: only steps of training have a formula: flows, or packets");
 		return -EINVAL;
 	}
+	int rc = is_of_steps(simulation->scenario, files) || (files && files->job) ? heed_nccl(simulation, why, size)
+										   : 0;
+	if (rc)
+		return rc;
 	if (files && files->job)
 		return read_job(simulation, files, why, size);
 	if (files && files->flows) {
-		int rc = flow_list_read(&simulation->flows, files->flows, endpoints, why, (unsigned)size);
+		rc = flow_list_read(&simulation->flows, files->flows, endpoints, why, (unsigned)size);
 		if (!rc && simulation->flows.count == 0) {
 			snprintf(why, size, "%s: nothing is sent", files->flows);
 			rc = -EINVAL;
 		}
 		return rc;
 	}
-	int rc = check_flow_memory(simulation, why, size);
+	rc = check_flow_memory(simulation, why, size);
 	if (!rc)
 		rc = add_workloads(simulation, why, size);
 	if (!rc && simulation->step_count && simulation->step_count < simulation->scenario->workload_count) {
