@@ -114,6 +114,10 @@ static inline uint32_t collective_copies(const struct collective *of, const stru
  * meanwhile, links that are full hide all but full_alphas; else these are the same. */
 struct collective_law {
 	double alphas, bytes, full_alphas;
+	/* Of pipelines: until the first piece is everywhere it goes by so many hops, but for the one that `bytes` has.
+	 */
+	double hops_in_host, hops_between;
+	uint64_t piece; /* bytes */
 };
 
 /* transfer: bytes / B. While links are not full, about half of the bytes leave while nobody waits. */
@@ -121,6 +125,13 @@ static inline double collective_law_time(const struct collective_law *law, doubl
 {
 	const double waits = law->alphas * alpha + transfer / 2, full = law->full_alphas * alpha + transfer;
 	return waits > full ? waits : full;
+}
+
+/* How long a pipeline takes to fill, in the unit of time of the rates: those of one connection, in bytes. */
+static inline double collective_law_fill(const struct collective_law *law, double in_host, double between)
+{
+	return (double)law->piece * ((law->hops_in_host > 0 ? law->hops_in_host / in_host : 0) +
+					    (law->hops_between > 0 ? law->hops_between / between : 0));
 }
 
 /* By steps, or by edges. */
