@@ -5,14 +5,8 @@
 #define NET_COLLECTIVE_JOB_H
 
 #include "net/collective_part.h"
-#include "net/collective_qps.h"
 #include "net/job.h"
 #include "net/rank_groups.h"
-
-/* Of a rank whose requests are cut over QPs: the parts that have come, and those of its own that have ended. */
-struct collective_cut_parts {
-	struct number_map came, ended;
-};
 
 struct collective_job {
 	struct job job;
@@ -20,7 +14,6 @@ struct collective_job {
 	const struct collective_algorithm *algorithm;
 	const struct rank_groups *groups; /* borrowed; of.ranks is their size */
 	struct collective_part *parts;    /* by groups->index_of */
-	struct collective_cut_parts *cut; /* by groups->index_of; NULL: no request is cut */
 };
 
 /* The collective has passed its check. -ENOMEM: nothing is open. */

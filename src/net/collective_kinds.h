@@ -13,6 +13,7 @@ struct collective_source collective_chain_down_source(const struct collective *o
 struct collective_source collective_chain_up_source(const struct collective *of, uint32_t place, uint32_t edge);
 struct collective_source collective_double_tree_source(const struct collective *of, uint32_t place, uint32_t edge);
 struct collective_source collective_nvls_source(const struct collective *of, uint32_t place, uint32_t edge);
+struct collective_law collective_chain_law(const struct collective *of);
 struct collective_law collective_double_tree_law(const struct collective *of);
 uint32_t collective_nvls(const struct collective *of, uint32_t place, struct collective_edge *edges);
 struct collective_law collective_nvls_law(const struct collective *of);

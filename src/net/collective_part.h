@@ -3,6 +3,7 @@
 #ifndef NET_COLLECTIVE_PART_H
 #define NET_COLLECTIVE_PART_H
 
+#include "net/collective_qps.h"
 #include "net/collective_slots.h"
 
 struct collective_part {
@@ -14,30 +15,23 @@ struct collective_part {
 	uint32_t edge_opens[COLLECTIVE_EDGES], edge_opened[COLLECTIVE_EDGES];
 	/* Of each tree's sums in a switch: how many parts of the next few pieces have come. */
 	uint16_t parts[2][COLLECTIVE_SLOTS];
-};
-
-/* The tag is for collective_part_arrived at its receiver; the flags: as in struct message. */
-struct collective_sent {
-	uint32_t to, tag;
-	uint32_t turn; /* of those to the same rank: one more with each */
-	uint64_t bytes;
-	bool is_piece, is_copy, is_of_sum;
-	bool opens; /* a slot: by a connection of its own, and never cut */
-};
-
-struct collective_out {
-	void (*send)(const struct collective_out *out, const struct collective_sent *sent);
+	struct collective_cut_parts cut;
 };
 
 /* Sends all that may be sent. Called at the beginning, and after each arrival and end. */
 void collective_part_go_on(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
 	struct collective_part *part, const struct collective_out *out);
-void collective_part_arrived(const struct collective *of, const struct collective_algorithm *algorithm,
-	struct collective_part *part, uint32_t tag);
-/* One of its messages has ended at its sender. True: others waited for that, perhaps. */
-bool collective_part_ended(const struct collective_algorithm *algorithm, struct collective_part *part, uint32_t tag);
+/* A message has arrived, with the tag and `cut` of its sender. 1: all of its request is there; 0: it is not; -ENOMEM.
+ */
+int collective_part_arrived(const struct collective *of, const struct collective_algorithm *algorithm,
+	struct collective_part *part, uint32_t tag, uint32_t cut);
+/* One of its messages has ended at its sender. 1: others waited for that, perhaps; 0: none did; -ENOMEM. */
+int collective_part_ended(const struct collective *of, const struct collective_algorithm *algorithm,
+	struct collective_part *part, uint32_t tag, uint32_t cut);
 /* It has sent and received all of its messages. */
 bool collective_part_is_done(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place,
 	const struct collective_part *part);
+/* A part begins as zeros. */
+void collective_part_close(struct collective_part *part);
 
 #endif

@@ -30,38 +30,81 @@ uint64_t collective_cut(uint64_t bytes, uint32_t cuts, uint32_t qp)
 	return left < each ? left : each;
 }
 
-static uint64_t messages_by_steps(
-	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
+static void send_one(const struct collective_sent *request, uint32_t qp, uint32_t cut, uint64_t bytes,
+	const struct collective_out *out)
 {
-	uint64_t messages = 0;
-	for (uint32_t i = 0; i < collective_steps(of, algorithm); i++)
-		messages += collective_cuts(of, place, algorithm->step(of, place, i).to);
-	return messages;
+	struct collective_sent sent = *request;
+	sent.qp = qp;
+	sent.cut = cut;
+	sent.bytes = bytes;
+	out->send(out, &sent);
 }
 
-static uint64_t messages_by_edges(
+void collective_send(const struct collective *of, uint32_t place, const struct collective_sent *request,
+	const struct collective_out *out)
+{
+	const uint32_t qps = collective_qps(of, place, request->to);
+	const uint32_t cuts = request->opens ? 1 : collective_cuts(of, place, request->to);
+	assert(request->bytes > 0);
+	if (cuts == 1)
+		send_one(request, request->opens ? qps : request->turn % qps, 0, request->bytes, out);
+	for (uint32_t qp = 0; cuts > 1 && qp < cuts; qp++)
+		send_one(request, qp, qp + 1, collective_cut(request->bytes, cuts, qp), out);
+}
+
+/* Of the messages of a place, those that leave its host. */
+static uint64_t leaving_by_steps(
+	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
+{
+	const uint32_t steps = collective_steps(of, algorithm), others = of->ranks - 1;
+	const uint32_t gpus = of->gpus > 1 ? of->gpus : 1, rest = of->ranks - place / gpus * gpus;
+	const uint32_t in_host = (rest < gpus ? rest : gpus) - 1;
+	uint64_t leaving = 0;
+	switch (algorithm->waiting) {
+	case FOR_THE_LAST: /* all go to one place */
+		return is_in_host(of, place, algorithm->step(of, place, 0).to) ? 0 : steps;
+	case FOR_ALL_OF_A_HALF: /* to each other place equally often */
+	case FOR_A_PLACE:
+		return (uint64_t)steps / others * (others - in_host);
+	case FOR_ALL_BEFORE:
+	case FOR_BOTH_RINGS:
+		break;
+	}
+	for (uint32_t i = 0; i < steps; i++)
+		leaving += !is_in_host(of, place, algorithm->step(of, place, i).to);
+	return leaving;
+}
+
+static uint64_t leaving_by_edges(
 	const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
 {
 	struct collective_edge edges[COLLECTIVE_EDGES];
-	uint64_t messages = collective_sends(of, algorithm, place);
+	uint64_t leaving = 0;
 	for (uint32_t i = algorithm->edges(of, place, edges); i-- > 0;)
-		messages += (uint64_t)collective_pieces(of, edges[i].bytes) * collective_copies(of, &edges[i]) *
-			    (collective_cuts(of, place, edges[i].to) - 1);
-	return messages;
+		if (!is_in_host(of, place, edges[i].to))
+			leaving += (uint64_t)collective_pieces(of, edges[i].bytes) * collective_copies(of, &edges[i]);
+	return leaving;
+}
+
+uint64_t collective_cut_sends(const struct collective *of, const struct collective_algorithm *algorithm, uint32_t place)
+{
+	const uint64_t sends = collective_sends(of, algorithm, place);
+	if (!of->nccl.is_cut || of->nccl.qps < 2)
+		return sends;
+	return sends + (uint64_t)(of->nccl.qps - 1) * (algorithm->edges ? leaving_by_edges(of, algorithm, place)
+									: leaving_by_steps(of, algorithm, place));
 }
 
 /* By steps all hosts send what the first does. */
 uint64_t collective_cut_messages(const struct collective *of, const struct collective_algorithm *algorithm)
 {
-	const uint32_t alike = algorithm->edges || of->gpus < 2 || of->ranks % of->gpus ? of->ranks : of->gpus;
+	const uint32_t of_host = of->gpus > 1 ? of->gpus : 1;
+	const uint32_t alike = algorithm->edges || of->ranks % of_host ? of->ranks : of_host;
 	uint64_t messages = 0;
 	if (!of->nccl.is_cut || of->nccl.qps < 2)
 		return collective_messages(of);
-	if (of->gpus < 2 && !algorithm->edges)
-		return collective_messages(of) * of->nccl.qps;
 	for (uint32_t place = 0; place < alike; place++)
-		messages += algorithm->edges ? messages_by_edges(of, algorithm, place)
-					     : messages_by_steps(of, algorithm, place);
+		messages += collective_cut_sends(of, algorithm, place);
 	return messages * (of->ranks / alike);
 }
 

@@ -37,6 +37,18 @@ struct collective_source collective_chain_up_source(const struct collective *of,
 	return source_of(edge == 0 && place + 1 < of->ranks, place + 1, of->bytes);
 }
 
+/* Once round from the first to the last, all of it by each. */
+struct collective_law collective_chain_law(const struct collective *of)
+{
+	const uint32_t gpus = of->gpus > 1 ? of->gpus : 1, hosts = (of->ranks + gpus - 1) / gpus;
+	const bool is_in_host = hosts == 1;
+	return (struct collective_law){ .alphas = of->ranks - 1,
+		.bytes = (double)of->bytes,
+		.hops_in_host = of->ranks - hosts - (double)is_in_host,
+		.hops_between = hosts - 1 - (double)!is_in_host,
+		.piece = of->bytes ? collective_piece(of, of->bytes, 0) : 0 };
+}
+
 /* ---- Double binary trees ----------------------------------------------------------------------------------------- */
 
 /* NCCL's trees (2.30.7, src/graph/trees.cc): the parent of a node whose lowest bit is b has b cleared and the next bit
@@ -181,10 +193,14 @@ struct collective_source collective_double_tree_source(const struct collective *
  * an inner one. In a chain of GPUs the inner ones have all of it up and down. */
 static struct collective_law law_of_trees(const struct collective *of, uint32_t nodes, uint32_t steps_in_host)
 {
+	const uint64_t half = bytes_of_tree(of, 0);
 	uint32_t depth = 0;
 	while (nodes > 1u << depth)
 		depth++;
 	return (struct collective_law){ .alphas = 2 * (depth + steps_in_host),
+		.hops_in_host = 2 * steps_in_host - (double)(depth == 0),
+		.hops_between = 2 * depth - (double)(depth > 0),
+		.piece = half ? collective_piece(of, half, 0) : 0,
 		.bytes = (nodes > 3           ? 2
 				 : nodes == 3 ? 1.5
 					      : 1) *

@@ -220,11 +220,6 @@ static double whole(double n)
 	return 1;
 }
 
-static double along_a_chain(double n)
-{
-	return n - 1;
-}
-
 #define BY_STEPS(its_name, its_steps, its_step, its_waiting, its_buffers)                                              \
 	.name = (its_name), .steps = (its_steps), .step = (its_step), .waiting = (its_waiting), .buffers = (its_buffers)
 #define BY_EDGES(its_name, its_edges, its_source, its_buffers)                                                         \
@@ -251,9 +246,9 @@ static const struct collective_algorithm allreduce[] = {
 }, all_to_all[] = {
 	{ BY_STEPS("pairwise", once_round, scatter, FOR_A_PLACE, share_once), .alphas = rounds_of_places },
 }, broadcast[] = {
-	{ BY_EDGES("chain", collective_chain_down, collective_chain_down_source, whole), .alphas = along_a_chain },
+	{ BY_EDGES("chain", collective_chain_down, collective_chain_down_source, whole), .law = collective_chain_law },
 }, reduce[] = {
-	{ BY_EDGES("chain", collective_chain_up, collective_chain_up_source, whole), .alphas = along_a_chain },
+	{ BY_EDGES("chain", collective_chain_up, collective_chain_up_source, whole), .law = collective_chain_law },
 }, barrier[] = {
 	{ BY_STEPS("dissemination", log2_of, disseminate, FOR_ALL_BEFORE, nothing) },
 };

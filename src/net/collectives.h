@@ -36,15 +36,17 @@
 
 /* Values of NCCL's variables. */
 struct nccl_settings {
-	uint32_t channels; /* it is at most so many rings or trees; 0: any number */
-	uint32_t qps;      /* of a connection between hosts (collective_qps.h); 0: 1 */
-	bool is_cut;       /* each request over all of them */
-	uint64_t buffer;   /* of a connection, in bytes (collective_slots.h); 0: its receiver always has room */
+	uint32_t channels;      /* it is at most so many rings or trees; 0: any number */
+	uint32_t qps;           /* of a connection between hosts (collective_qps.h); 0: 1 */
+	bool is_cut;            /* each request over all of them */
+	uint64_t buffer;        /* of a connection, in bytes (collective_slots.h); 0: its receiver always has room */
+	enum hosts_rails rails; /* of messages between hosts */
 };
 
 static inline bool nccl_settings_equal(const struct nccl_settings *a, const struct nccl_settings *b)
 {
-	return a->channels == b->channels && a->qps == b->qps && a->is_cut == b->is_cut && a->buffer == b->buffer;
+	return a->channels == b->channels && a->qps == b->qps && a->is_cut == b->is_cut && a->buffer == b->buffer &&
+	       a->rails == b->rails;
 }
 
 struct collective {
@@ -53,7 +55,6 @@ struct collective {
 	uint64_t bytes;               /* S */
 	uint64_t wire;                /* what is sent for S bytes, by a protocol with flags; 0: S */
 	struct nccl_settings nccl;
-	enum hosts_rails rails; /* of its messages between hosts */
 	vb_time start;
 	uint8_t traffic_class;
 	uint32_t gpus; /* consecutive ranks that share a host (rank_groups.h); 0: not equally many, or unknown */
@@ -113,6 +114,10 @@ static inline uint32_t collective_copies(const struct collective *of, const stru
  * meanwhile, links that are full hide all but full_alphas; else these are the same. */
 struct collective_law {
 	double alphas, bytes, full_alphas;
+	/* Of pipelines: until the first piece is everywhere it goes by so many hops, but for the one that `bytes` has.
+	 */
+	double hops_in_host, hops_between;
+	uint64_t piece; /* bytes */
 };
 
 /* transfer: bytes / B. While links are not full, about half of the bytes leave while nobody waits. */
@@ -120,6 +125,13 @@ static inline double collective_law_time(const struct collective_law *law, doubl
 {
 	const double waits = law->alphas * alpha + transfer / 2, full = law->full_alphas * alpha + transfer;
 	return waits > full ? waits : full;
+}
+
+/* How long a pipeline takes to fill, in the unit of time of the rates: those of one connection, in bytes. */
+static inline double collective_law_fill(const struct collective_law *law, double in_host, double between)
+{
+	return (double)law->piece * ((law->hops_in_host > 0 ? law->hops_in_host / in_host : 0) +
+					    (law->hops_between > 0 ? law->hops_between / between : 0));
 }
 
 /* By steps, or by edges. */

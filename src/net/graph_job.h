@@ -3,10 +3,8 @@
 #ifndef NET_GRAPH_JOB_H
 #define NET_GRAPH_JOB_H
 
-#include "net/graph_chain.h"
 #include "net/graph_mail.h"
-#include "net/hosts.h"
-#include "net/job.h"
+#include "net/graph_shares.h"
 
 /* What became of an operation, and why not sooner: the operation that it waited for last. */
 struct graph_record {
@@ -21,19 +19,16 @@ struct graph_job {
 	const struct graph *graph;
 	struct graph_record *records; /* by operation */
 	/* The rest is for graph_job.c alone. */
-	uint32_t *waits_left, *link, *state_of; /* by operation */
-	struct graph_share *shares;             /* of collectives, by state_of */
-	uint32_t share_count;
-	struct graph_order *orders; /* by group */
-	struct hosts hosts;
+	uint32_t *waits_left, *link; /* by operation */
+	struct graph_shares shares;
 	struct graph_stream *streams; /* by rank, then by stream */
 	struct graph_mail mail;
 };
 
-/* The graph has passed graph_finish, and is borrowed. Of the hosts, collectives go by all NICs. -ENOMEM: nothing is
- * open.
- */
-int graph_job_open(struct graph_job *job, const struct graph *graph, const struct hosts *hosts);
+/* The graph has passed graph_finish, and is borrowed. Of the hosts, collectives go by all NICs. The settings are of all
+ * its collectives, but for rails, which are the hosts'; graph_shares_have_room of them. -ENOMEM: nothing is open. */
+int graph_job_open(
+	struct graph_job *job, const struct graph *graph, const struct hosts *hosts, const struct nccl_settings *nccl);
 void graph_job_close(struct graph_job *job);
 /* How many messages an operation sends. */
 uint64_t graph_job_sends(const struct graph_job *job, uint32_t operation);

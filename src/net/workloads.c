@@ -262,7 +262,6 @@ bool workload_collective(const struct workload *workload, uint32_t ranks, struct
 						   : 0,
 		.bytes = workload->bytes,
 		.nccl = workload->nccl,
-		.rails = workload->rails,
 		.start = workload->start,
 		.traffic_class = workload->traffic_class };
 	return true;

@@ -28,9 +28,8 @@ struct workload {
 	vb_time duration;         /* poisson */
 	char sizes[256]; /* poisson: the name of a built-in distribution (sizes_name), or a file with one (CSV: bytes,
 			    percent); empty: all flows have `bytes` */
-	char algorithm[24]; /* of a collective; empty: its first */
-	struct nccl_settings nccl;
-	enum hosts_rails rails; /* of a collective */
+	char algorithm[24];        /* of a collective; empty: its first */
+	struct nccl_settings nccl; /* of a collective */
 	char group[64]; /* of a collective: the dimensions whose groups run it (dimensions.h); empty: one group */
 	uint8_t traffic_class;
 };

@@ -138,6 +138,63 @@ static double payload_rate(const struct simulation *simulation, const struct col
 	       collective_parts(&large, hosts) / hosts->ports;
 }
 
+/* By edges: the most bytes that a GPU's port in its host has one way, of all parts together. A copy leaves with another
+ * message, and a part of a sum arrives with others. */
+static uint64_t busiest_port(const struct simulation *simulation, const struct collective *whole, uint64_t *bytes)
+{
+	const struct hosts *hosts = &simulation->hosts;
+	struct collective_edge edges[COLLECTIVE_EDGES];
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < collective_parts(whole, hosts); i++) {
+		const struct collective of = collective_part_of(whole, hosts, i);
+		for (uint32_t place = 0; place < of.ranks; place++)
+			for (uint32_t k = collective_find(&of)->edges(&of, place, edges); k-- > 0;) {
+				const uint32_t from = collective_rank_at(&of, place), to = edges[k].to;
+				if (place / of.gpus != to / of.gpus)
+					continue;
+				bytes[2 * from] += edges[k].is_copy ? 0 : edges[k].bytes;
+				for (uint32_t copy = 0; copy < collective_copies(&of, &edges[k]); copy++)
+					bytes[2 * collective_rank_at(&of, to + copy) + 1] +=
+						edges[k].is_of_sum ? 0 : edges[k].bytes;
+			}
+	}
+	for (uint32_t i = 0; i < 2 * whole->ranks; i++)
+		most = bytes[i] > most ? bytes[i] : most;
+	return most;
+}
+
+/* The time of what the busiest port has; 0: the collective is none by edges over hosts with GPUs. */
+static double ports_us(const struct simulation *simulation, const struct collective *of)
+{
+	if (!collective_find(of)->edges || of->gpus < 2)
+		return 0;
+	uint64_t *bytes = calloc(2 * (size_t)of->ranks, sizeof(*bytes));
+	const uint64_t most = bytes ? busiest_port(simulation, of, bytes) : 0;
+	free(bytes);
+	return (double)most / ((double)simulation->hosts.scale_up / 8e6);
+}
+
+/* How long a pipeline takes to fill with a part's first piece, without contention. */
+static double fill_us(const struct simulation *simulation, const struct collective *of)
+{
+	const struct hosts *hosts = &simulation->hosts;
+	const struct collective part = collective_part_of(of, hosts, 0);
+	const struct collective_law law = collective_law(&part);
+	const double nic = ideal_payload_rate(simulation, simulation->network.endpoints[0].link) / 1e6;
+
+	return collective_law_fill(&law, (double)hosts->scale_up / 8e6, nic / hosts->ports);
+}
+
+static double law_us(const struct table *table, const struct simulation *simulation, const struct collective *of)
+{
+	const struct collective_law law = collective_law(of);
+	const double by_nics = law.bytes / payload_rate(simulation, of), by_ports = ports_us(simulation, of);
+
+	return collective_law_time(&law, table->alpha_us, by_nics > by_ports ? by_nics : by_ports) +
+	       fill_us(simulation, of);
+}
+
 /* The time of a step whose messages have one byte, and the payload's rate. */
 static int measure(struct table *table)
 {
@@ -296,10 +353,8 @@ static int put_row(struct table *table, uint64_t bytes)
 	const int status = run_row(table, &session, bytes, &has_time);
 
 	if (has_time && job_bandwidth(&session.simulation, &row.is)) {
-		const struct collective_law law = collective_law(&session.simulation.given);
 		const bool is_first = table->rows++ == 0;
-		row.law_us = collective_law_time(&law, table->alpha_us,
-			law.bytes / payload_rate(&session.simulation, &session.simulation.given));
+		row.law_us = law_us(table, &session.simulation, &session.simulation.given);
 		row.is_chosen = nccl_choice_of(&session.simulation, 0, &row.chosen);
 		if (is_first && !table->options->is_json)
 			put_head(&session, table);

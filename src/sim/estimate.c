@@ -185,6 +185,13 @@ static uint64_t open_at_once_of(const struct collective *of)
 	return peers * ranks * (of->nccl.qps ? of->nccl.qps : 1);
 }
 
+/* Of a connection of a graph's collectives. */
+static double qps_of_graph(const struct simulation *simulation)
+{
+	const uint32_t qps = simulation->scenario->job_nccl.qps;
+	return qps ? qps : 1;
+}
+
 static double graph_bytes(const struct simulation *simulation)
 {
 	return simulation->has_graph ? (double)STEP_OPERATION_BYTES * simulation->job_file.graph.count : 0;
@@ -216,7 +223,7 @@ void estimate_memory(const struct simulation *simulation, uint64_t flows, struct
 	for (uint32_t i = 0; i < simulation->service_count; i++)
 		open += simulation->services[i].kind->load(&simulation->services[i]).open;
 	if (simulation->has_graph)
-		open += OPEN_OF_A_RANK * simulation->job_file.graph.ranks;
+		open += OPEN_OF_A_RANK * simulation->job_file.graph.ranks * qps_of_graph(simulation);
 	estimate->flow_bytes = (uint64_t)(flow * (double)flows + connection * (open_at_once(simulation, flows) + open) +
 					  graph_bytes(simulation));
 }
@@ -319,8 +326,10 @@ static double cache_factor(double bytes)
 }
 
 /* That collectives of a job from a file open for one message each. */
-static double connections_of_graph(const struct graph *graph)
+static double connections_of_graph(const struct simulation *simulation)
 {
+	const struct graph *graph = &simulation->job_file.graph;
+	const double cuts = simulation->scenario->job_nccl.is_cut ? qps_of_graph(simulation) : 1;
 	double connections = 0;
 
 	for (uint32_t i = 0; i < graph->count; i++) {
@@ -329,7 +338,7 @@ static double connections_of_graph(const struct graph *graph)
 			continue;
 		const struct collective of = graph_collective_of(graph, i);
 		if (of.ranks > 1 && collective_opens_each(collective_find(&of)))
-			connections += of.ranks - 1;
+			connections += (of.ranks - 1) * cuts;
 	}
 	return connections;
 }
@@ -349,8 +358,8 @@ static double connections_of(const struct simulation *simulation)
 	for (uint32_t i = 0; i < simulation->service_count; i++)
 		connections += simulation->services[i].kind->load(&simulation->services[i]).open;
 	if (simulation->has_graph)
-		connections += OPEN_OF_A_RANK * simulation->job_file.graph.ranks +
-			       connections_of_graph(&simulation->job_file.graph);
+		connections += OPEN_OF_A_RANK * simulation->job_file.graph.ranks * qps_of_graph(simulation) +
+			       connections_of_graph(simulation);
 	return connections;
 }
 

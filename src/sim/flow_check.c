@@ -56,7 +56,8 @@ static int cut_graph(struct piece *piece, double part)
 	for (uint32_t i = 0; i < of->count; i++)
 		if (of->operations[i].kind != GRAPH_COMPUTE)
 			piece->graph.operations[i].bytes = part_of(of->operations[i].bytes, part);
-	int rc = graph_job_open(&piece->graph_job, &piece->graph, &piece->simulation->hosts);
+	int rc = graph_job_open(
+		&piece->graph_job, &piece->graph, &piece->simulation->hosts, &piece->simulation->scenario->job_nccl);
 	piece->has_graph = !rc;
 	if (!rc)
 		piece->jobs[piece->job_count++] = &piece->graph_job.job;

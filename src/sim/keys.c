@@ -434,7 +434,7 @@ const struct scenario_key scenario_keys[] = {
 	  IN(COLLECTIVES "|barrier"),
 	  .help = "NCCL_BUFFSIZE: of a connection that pieces go by, eight slots of a piece each, which its receiver opens; "
 	  "left out: pieces of 128 KiB, and there is always room" },
-	{ "workload.*.nccl.pxn", VALUE_WORD, WORKLOAD(rails), .words = "as-hosts|yes|no", .preset = "as-hosts",
+	{ "workload.*.nccl.pxn", VALUE_WORD, WORKLOAD(nccl.rails), .words = "as-hosts|yes|no", .preset = "as-hosts",
 	  IN(COLLECTIVES "|barrier"),
 	  .help = "NCCL_PXN_DISABLE: whether a message leaves by the NIC on its receiver's rail, or by its own GPU's; "
 		  "as-hosts: as hosts.keeps-rails says" },
@@ -587,6 +587,17 @@ const struct scenario_key scenario_keys[] = {
 	{ "job.priorities", VALUE_FLAG, FIELD(job_heeds_priorities), .preset = "no",
 	  .help = "of a Chakra trace: of the collectives that wait for one stream, that of the highest comm_priority "
 	  "is the next" },
+
+	{ "job.nccl.channels", VALUE_COUNT, FIELD(job_nccl.channels), BOUNDS(0, 64), .preset = "0",
+	  .help = "as workload.*.nccl.channels, of the collectives of a job from a file, and of steps of training" },
+	{ "job.nccl.qps", VALUE_COUNT, FIELD(job_nccl.qps), BOUNDS(1, 128), .preset = "1",
+	  .help = "as workload.*.nccl.qps, of these collectives; sends and receives have one QP" },
+	{ "job.nccl.split-data", VALUE_FLAG, FIELD(job_nccl.is_cut), .preset = "no",
+	  .help = "as workload.*.nccl.split-data, of these collectives" },
+	{ "job.nccl.buffsize", VALUE_BYTES, FIELD(job_nccl.buffer), BOUNDS(65536, 1u << 30),
+	  .help = "as workload.*.nccl.buffsize, of these collectives; left out: pieces of 128 KiB, and there is always room" },
+	{ "job.nccl.pxn", VALUE_WORD, FIELD(job_nccl.rails), .words = "as-hosts|yes|no", .preset = "as-hosts",
+	  .help = "as workload.*.nccl.pxn, of all messages of a job from a file, and of steps of training" },
 
 	{ "run.seed", VALUE_COUNT, FIELD(seed), BOUNDS(0, 9e18), .preset = "1",
 	  .help = "decides everything that is random" },

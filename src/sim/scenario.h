@@ -97,6 +97,7 @@ struct scenario {
 	/* job */
 	enum job_streams job_streams;
 	bool job_heeds_priorities;
+	struct nccl_settings job_nccl; /* of steps of training, too */
 	/* run */
 	enum { MODE_PACKETS, MODE_FLOWS, MODE_FORMULA } mode;
 	uint64_t seed;

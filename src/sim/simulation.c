@@ -18,6 +18,7 @@
 #include "sim/ideal.h"
 #include "sim/link_name.h"
 #include "sim/memory_limit.h"
+#include "sim/nccl_keys.h"
 #include "sim/nccl_choice.h"
 #include "sim/ranks.h"
 #include "sim/step.h"
@@ -249,7 +250,8 @@ static int check_flow_memory(const struct simulation *simulation, char *why, siz
 
 static int open_graph(struct simulation *simulation)
 {
-	int rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph, &simulation->hosts);
+	int rc = graph_job_open(&simulation->graph_job, &simulation->job_file.graph, &simulation->hosts,
+		&simulation->scenario->job_nccl);
 
 	if (rc)
 		return rc;
@@ -299,17 +301,21 @@ static int make_flows(struct simulation *simulation, const struct simulation_fil
 		snprintf(why, size, "run.mode: only steps of training have a formula: flows, or packets");
 		return -EINVAL;
 	}
+	bool is_graph = step_workloads_are_run(simulation->scenario, files) || (files && files->job);
+	int rc = is_graph ? nccl_keys_heed(simulation, why, size) : 0;
+	if (rc)
+		return rc;
 	if (files && files->job)
 		return read_job(simulation, files, why, size);
 	if (files && files->flows) {
-		int rc = flow_list_read(&simulation->flows, files->flows, endpoints, why, (unsigned)size);
+		rc = flow_list_read(&simulation->flows, files->flows, endpoints, why, (unsigned)size);
 		if (!rc && simulation->flows.count == 0) {
 			snprintf(why, size, "%s: nothing is sent", files->flows);
 			rc = -EINVAL;
 		}
 		return rc;
 	}
-	int rc = check_flow_memory(simulation, why, size);
+	rc = check_flow_memory(simulation, why, size);
 	if (!rc)
 		rc = add_workloads(simulation, why, size);
 	if (!rc && simulation->step_count)
@@ -505,7 +511,7 @@ int simulation_prepare(struct simulation *simulation, const struct scenario *sce
 		rc = set_faults(simulation, why, size);
 	if (!rc)
 		rc = ranks_place(simulation, why, size);
-	if (!rc && is_of_steps(scenario, files))
+	if (!rc && step_workloads_are_run(scenario, files))
 		rc = step_times_read_traces(simulation, why, size);
 	if (!rc)
 		rc = make_flows(simulation, files, why, size);

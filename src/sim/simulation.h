@@ -47,14 +47,9 @@ struct simulation {
 	uint32_t runs_alone; /* that have begun */
 	enum fabric_end alone_end; /* of the first of them that did not come to its end; FABRIC_DONE: all did */
 	uint32_t job_count;
-<<<<<<< HEAD
 	struct compute_trace *traces; /* by workload (step_times.h); NULL: no step has one */
-	uint32_t step_count; /* workloads that are steps of training (step.h), and nothing else is; by packets they are
-				a graph */
-=======
 	uint32_t step_count; /* workloads that are steps of training (step_workloads.h); by packets they are a graph,
 				which is the last job */
->>>>>>> front-end
 	uint32_t *captured;
 	uint32_t captured_count;
 	struct vb_cc_config cc;

@@ -12,13 +12,8 @@
 #include "sim/step_loads.h"
 #include "sim/step_network.h"
 #include "sim/step_place.h"
-<<<<<<< HEAD
 #include "sim/step_times.h"
-=======
 #include "sim/step_workloads.h"
-#include "sim/why_about.h"
-#include "steps/compute_times.h"
->>>>>>> front-end
 #include "steps/plan_check.h"
 #include "steps/speeds.h"
 

@@ -15,7 +15,8 @@ int step_job_open(
 	job->with.has_graph = false;
 	int rc = step_graph_make(&plan, 1, &job->with.job_file, why, (unsigned)size);
 	if (!rc)
-		rc = graph_job_open(&job->with.graph_job, &job->with.job_file.graph, &simulation->hosts);
+		rc = graph_job_open(&job->with.graph_job, &job->with.job_file.graph, &simulation->hosts,
+			&simulation->scenario->job_nccl);
 	if (rc)
 		return rc;
 	job->with.has_graph = true;

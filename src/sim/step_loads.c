@@ -9,7 +9,7 @@
 #include "fabric/qp_numbers.h"
 #include "fabric/resending.h"
 #include "fabric/spread.h"
-#include "net/collectives.h"
+#include "net/collective_qps.h"
 #include "net/grow.h"
 #include "net/outages.h"
 #include "net/rank_groups.h"
@@ -137,28 +137,35 @@ static void load_way(
 
 /* Of a ring all messages of a rank go to one other. */
 static void load_place(struct building *building, const struct collective *of,
-	const struct collective_algorithm *algorithm, const struct rank_groups *groups, uint32_t index)
+	const struct collective_algorithm *algorithm, const struct rank_groups *groups, uint32_t index, uint32_t parts)
 {
 	const uint32_t first = index - index % of->ranks;
 	const uint32_t place = collective_place_of(of, index % of->ranks);
 	const uint32_t sends = collective_sends(of, algorithm, place);
 	const bool is_to_one = algorithm->waiting == FOR_THE_LAST && !algorithm->edges;
-	const uint32_t seen = is_to_one ? 1 : sends, channel = collective_opens_each(algorithm) ? 0 : 1 + of->part;
+	const uint32_t seen = is_to_one ? 1 : sends;
 	for (uint32_t i = 0; i < seen; i++) {
 		const struct collective_step message = collective_message(of, algorithm, place, i);
 		const uint32_t to = groups->rank_at[first + collective_rank_at(of, message.to)];
-		load_way(building, groups->rank_at[index], to, of->part, channel, (double)message.bytes * sends / seen);
+		/* Whole in turn or cut, each QP of a connection that stays open has as much in the end. */
+		const bool opens = collective_opens_each(algorithm);
+		const uint32_t qps =
+			opens ? collective_cuts(of, place, message.to) : collective_qps(of, place, message.to);
+		for (uint32_t qp = 0; qp < qps; qp++)
+			load_way(building, groups->rank_at[index], to, of->part, opens ? 0 : 1 + of->part + qp * parts,
+				(double)message.bytes * sends / seen / qps);
 	}
 }
 
 static void load_collective(struct building *building, const struct collective *whole, const struct rank_groups *groups)
 {
 	const struct hosts *hosts = &building->simulation->hosts;
-	for (uint32_t i = 0; i < collective_parts(whole, hosts); i++) {
+	const uint32_t parts = collective_parts(whole, hosts);
+	for (uint32_t i = 0; i < parts; i++) {
 		const struct collective part = collective_part_of(whole, hosts, i);
 		const struct collective_algorithm *algorithm = collective_find(&part);
 		for (uint32_t index = 0; index < groups->count * groups->size; index++)
-			load_place(building, &part, algorithm, groups, index);
+			load_place(building, &part, algorithm, groups, index, parts);
 	}
 }
 
@@ -226,6 +233,7 @@ static void load_groups(
 		.algorithm = operation->algorithm,
 		.ranks = groups->size,
 		.gpus = groups->gpus,
+		.nccl = building->simulation->scenario->job_nccl,
 		.bytes = operation->bytes };
 	whole.algorithm = collective_find(&whole)->name;
 	load_collective(building, &whole, groups);

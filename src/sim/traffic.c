@@ -299,7 +299,7 @@ struct flow traffic_flow(const struct simulation *simulation, uint64_t number)
 	const struct collective_step step =
 		sends ? collective_job_message(job, rank, (uint32_t)(number % steps_seen(job)) % sends)
 		      : (struct collective_step){ job->groups->rank_at[(at + 1) % ranks_of(job)], 1 };
-	struct flow flow = flow_between(simulation, job->of.rails, rank, step.to, job->of.part);
+	struct flow flow = flow_between(simulation, job->of.nccl.rails, rank, step.to, job->of.part);
 	flow.bytes = step.bytes;
 	flow.start = job->of.start;
 	flow.traffic_class = job->of.traffic_class;

@@ -66,7 +66,7 @@ static void check_graph(const struct graph *graph)
 	for (uint32_t i = 0; i < graph->count; i++)
 		require(graph->operations[i].rank < 2 &&
 			(i == 0 || graph->operations[i].rank >= graph->operations[i - 1].rank));
-	require(graph_job_open(&job, graph, &(struct hosts){ 0 }) == 0);
+	require(graph_job_open(&job, graph, &(struct hosts){ 0 }, &(struct nccl_settings){ 0 }) == 0);
 	graph_job_close(&job);
 }
 

@@ -119,7 +119,7 @@ static void check_job(const struct graph *graph)
 {
 	struct graph_job job;
 	check_collectives(graph);
-	require(graph_job_open(&job, graph, &(struct hosts){ 0 }) == 0);
+	require(graph_job_open(&job, graph, &(struct hosts){ 0 }, &(struct nccl_settings){ 0 }) == 0);
 	graph_job_close(&job);
 }
 

@@ -51,6 +51,54 @@ class Jobs(unittest.TestCase):
     def job(self, *arguments, status=0):
         return json.loads(self.sim("--json", *arguments, status=status))["job"]
 
+    def test_collectives__have_the_settings_of_nccl_as_a_workload_has_them(self):
+        """Two leaves, and four spines whose links have a quarter of a host's rate: one QP has one of the paths, several have more."""
+        size = 4 << 20
+        trace = self.traces(*[[allreduce(1, [], size)]] * 8)
+        scenario = self.place / "paths.yaml"
+        scenario.write_text("network: {topology: leaf-spine, endpoints: 8, leaves: 2, spines: 4, host-rate: 100G, fabric-rate: 25G, "
+                            "switch: {profile: ideal}}\ntransport: {cc: none, ack-every: 16}\n"
+                            f"workload: [{{kind: allreduce, bytes: {size}}}]\n")
+        times = []
+        for settings in ([], ["qps=4"], ["qps=16", "split-data=yes"]):
+            of_job, of_workload = ([word for setting in settings for word in ("--set", f"{place}.nccl.{setting}")]
+                                   for place in ("job", "workload"))
+            by = [json.loads(self.sim("--json", *of_job, "--job", trace, "--set", f"run.threads={threads}", scenario)) for threads in (1, 2)]
+            self.assertEqual(by[0]["result_hash"], by[1]["result_hash"])
+            self.assertAlmostEqual(by[0]["estimate"]["packet_hops"] / by[0]["packet_hops"], 1, delta=0.02)
+            like = json.loads(self.sim("--json", *of_workload, scenario))
+            self.assertEqual((by[0]["operations"], by[0]["packet_hops"]), (like["operations"], like["packet_hops"]))
+            self.assertEqual(by[0]["jct_ps"], like["jct_ps"])
+            times.append(like["jct_ps"])
+        self.assertLess(times[1], 0.75 * times[0])
+        self.assertLess(times[2], 0.5 * times[0])
+
+    def test_settings_of_nccl__that_change_nothing_are_named(self):
+        collective, alone, network = allreduce(1, [], 4000), node(1, COMPUTE, us=5), self.network([100] * 4)
+        settings = ["channels=2", "qps=2", "split-data=yes", "buffsize=1MB", "pxn=yes"]
+        for job, words, says in ((collective, ["qps=2"], []), (collective, ["split-data=yes"], ["split-data: nccl.qps is 1, and a message"]),
+                                 (collective, ["channels=2"], ["channels: without it no more NICs"]),
+                                 (collective, ["buffsize=1MB"], ["buffsize: only chain, double-tree and nvls"]),
+                                 (collective, ["pxn=no"], ["pxn: without hosts.gpus each endpoint is a rank"]),
+                                 (alone, settings[:4], [f"{key}: the job has no collectives" for key in ("channels", "qps", "split-data", "buffsize")]),
+                                 (None, settings, ["and of steps of training, and there is none"] * 5)):
+            with self.subTest(words):
+                setting = [word for each in words for word in ("--set", f"job.nccl.{each}")]
+                others = ["--job", self.traces(*[[job]] * 4)] if job else ["--set", "workload.kind=incast"]
+                self.sim(*setting, *others, network)
+                self.assertEqual(self.said.count("no effect"), len(says), self.said)
+                for line in says:
+                    self.assertIn(line, self.said)
+
+    def test_qps__that_two_ranks_have_no_connections_for_are_refused(self):
+        scenario = self.place / "many.yaml"
+        scenario.write_text("network: {topology: switch, endpoints: 64, host-rate: 100G}\nhosts: {gpus: 32, nics: 32, scale-up: 1T}\n"
+                            "transport: {ack-every: 16}\n")
+        trace = self.traces(*[[allreduce(1, [], 1 << 20)]] * 64)
+        self.sim("--job", trace, "--set", "job.nccl.qps=128", scenario, status=2)
+        self.assertIn("job.nccl.qps: two ranks have 2047 connections at most", self.said)
+        self.sim("--job", trace, "--set", "job.nccl.qps=128", "--set", "job.nccl.channels=15", scenario)
+
     # ---- What the job waited for -------------------------------------------------------------------------------------
 
     def test_rank__that_computes_longer_before_an_allreduce_is_on_the_path(self):

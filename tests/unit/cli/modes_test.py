@@ -55,6 +55,31 @@ class Modes(SimCase):
                 by = {mode: self.step(hashed, mode, *settings)["time_ps"] for mode in ("packets", "flows")}
                 self.assertAlmostEqual(by["flows"] / by["packets"], 1, delta=differs)
 
+    def test_flows__have_the_qps_that_packets_have(self):
+        """Four spines whose links have a quarter of a host's rate: one QP has one path, several more; the same by both modes."""
+        text = NARROW.replace("spines: 1", "spines: 4").replace("fabric-rate: 200G", "fabric-rate: 25G")
+        hashed, times = self.scenario(text), []
+        for settings, differs in (([], 0.01), (["job.nccl.qps=4"], 0.05), (["job.nccl.qps=16", "job.nccl.split-data=yes"], 0.01)):
+            settings = [*settings, "hosts.placement=spread"]
+            by = {mode: self.step(hashed, mode, *settings)["time_ps"] for mode in ("packets", "flows", "formula")}
+            self.assertAlmostEqual(by["flows"] / by["packets"], 1, delta=differs)
+            times.append((by["packets"], by["formula"]))
+        self.assertLess(times[1][0], 0.9 * times[0][0])
+        self.assertLess(times[2][0], 0.9 * times[1][0])
+        self.assertEqual(len({formula for _, formula in times}), 1)
+
+    def test_step__keeps_its_rails_as_nccl_is_told(self):
+        """By every mode as hosts.keeps-rails has it."""
+        rails = self.scenario(NARROW.replace(NARROW.split("\n")[2], "network: {topology: rail, machines: 4, nics-a-machine: 4, leaves: 1, spines: 2, "
+                                             "host-rate: 100G}").replace("gpus: 1", "gpus: 4").replace("layers: 4, ", "layers: 4, pp: 2, "))
+        for mode in ("packets", "flows", "formula"):
+            by = {(keeps, pxn): self.step(rails, mode, "hosts.placement=spread", *EXPERTS, "workload.ep=8", f"hosts.keeps-rails={keeps}",
+                                          f"job.nccl.pxn={pxn}")
+                  for keeps in ("yes", "no") for pxn in ("as-hosts", "yes", "no")}
+            self.assertEqual([by["no", "yes"], by["yes", "no"]], [by["yes", "as-hosts"], by["no", "as-hosts"]])
+            if mode == "packets":
+                self.assertNotEqual(by["yes", "yes"], by["no", "no"])
+
     def test_flows__are_the_formula_where_nothing_is_shared(self):
         example = self.root / "examples/llama3-70b-1024.yaml"
         by = {mode: self.step(example, mode, "transport.ack-every=1000") for mode in ("flows", "formula")}

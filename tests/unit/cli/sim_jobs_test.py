@@ -221,6 +221,13 @@ class Jobs(SimCase):
         few, all_of_them = self.json(*table, "--set", "workload.nccl.channels=2")[0], self.json(*table)[0]
         self.assertGreater(few["time_ps"], 2 * all_of_them["time_ps"])
         self.assertGreater(few["law_ps"], 2 * all_of_them["law_ps"])
+        rails = self.scenario("network: {topology: rail, machines: 4, nics-a-machine: 4, leaves: 1, spines: 2, host-rate: 400G}\n"
+                              "hosts: {gpu: H100, gpus: 4}\nworkload: [{kind: alltoall, bytes: 1MiB}]\n")
+        for pxn in ("yes", "no"):
+            row = self.json("--collective", "alltoall", "--sizes", "1M", "--set", f"workload.nccl.pxn={pxn}", rails)[0]
+            self.assertEqual(row["time_ps"], self.json(rails, "--set", f"workload.nccl.pxn={pxn}")["jct_ps"])
+            times.add(row["time_ps"])
+        self.assertEqual(len(times), 5)
         several = self.scenario(text % ", nccl: {qps: 4}" + "  - {kind: alltoall, bytes: 1MB}\n")
         done = self.sim("--collective", "allreduce", several, status=2)
         self.assertIn("--collective has the nccl keys of the scenario, and workload.1 has others than workload.0", done.stderr)

@@ -89,7 +89,7 @@ static uint32_t play(void)
 	const struct flow_result result = { 0 };
 	uint64_t happened = 0;
 	uint32_t left;
-	assert_int_equal(graph_job_open(&job, &graph, &hosts), 0);
+	assert_int_equal(graph_job_open(&job, &graph, &hosts, &(struct nccl_settings){ 0 }), 0);
 	now = 0;
 	happening_count = message_count = 0;
 	for (rank_called = 0; rank_called < graph.ranks; rank_called++)
@@ -556,7 +556,7 @@ static void operations_without_memory__are_told(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		add((struct graph_operation){ .kind = GRAPH_COMPUTE, .time = 5 });
 	assert_int_equal(graph_finish(&graph, NULL, why, sizeof(why)), 0);
-	assert_int_equal(graph_job_open(&job, &graph, &hosts), 0);
+	assert_int_equal(graph_job_open(&job, &graph, &hosts, &(struct nccl_settings){ 0 }), 0);
 	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
 	less = was;
 	less.rlim_cur = 1;

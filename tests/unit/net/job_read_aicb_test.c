@@ -157,7 +157,7 @@ static vb_time play(void)
 {
 	struct job_sink sink = { .send = send, .compute = compute };
 	uint32_t left;
-	assert_int_equal(graph_job_open(&job, &file.graph, &(struct hosts){ 0 }), 0);
+	assert_int_equal(graph_job_open(&job, &file.graph, &(struct hosts){ 0 }, &(struct nccl_settings){ 0 }), 0);
 	now = 0;
 	for (rank_called = 0; rank_called < file.graph.ranks; rank_called++)
 		job.job.kind->begin(&job.job, rank_called, &sink);

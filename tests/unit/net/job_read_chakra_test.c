@@ -56,7 +56,7 @@ static uint32_t play(void)
 	struct job_sink sink = { .send = send_it, .compute = compute_it };
 	struct graph_job job;
 	uint32_t left, messages = 0;
-	assert_int_equal(graph_job_open(&job, &file.graph, &(struct hosts){ 0 }), 0);
+	assert_int_equal(graph_job_open(&job, &file.graph, &(struct hosts){ 0 }, &(struct nccl_settings){ 0 }), 0);
 	event_count = 0;
 	for (rank_called = 0; rank_called < file.graph.ranks; rank_called++)
 		job.job.kind->begin(&job.job, rank_called, &sink);

@@ -29,7 +29,7 @@ static void open_job(const struct graph_record *records)
 {
 	char why[200];
 	assert_int_equal(graph_finish(&graph, NULL, why, sizeof(why)), 0);
-	assert_int_equal(graph_job_open(&job, &graph, &(struct hosts){ 0 }), 0);
+	assert_int_equal(graph_job_open(&job, &graph, &(struct hosts){ 0 }, &(struct nccl_settings){ 0 }), 0);
 	for (uint32_t i = 0; i < graph.count; i++)
 		job.records[i] = records[i];
 	assert_int_equal(critical_path_find(&path, &job), 0);

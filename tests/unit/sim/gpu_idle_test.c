@@ -39,7 +39,8 @@ static double share_of(const struct graph_record *records, enum fabric_end end, 
 	double share = -1;
 	graph->beside_gpu = 1u << CPU;
 	assert_int_equal(graph_finish(graph, NULL, why, sizeof(why)), 0);
-	assert_int_equal(graph_job_open(&simulation->graph_job, graph, &(struct hosts){ 0 }), 0);
+	assert_int_equal(
+		graph_job_open(&simulation->graph_job, graph, &(struct hosts){ 0 }, &(struct nccl_settings){ 0 }), 0);
 	for (uint32_t i = 0; i < graph->count; i++)
 		simulation->graph_job.records[i] = records[i];
 	simulation->config.job_count = 2;
