@@ -15,6 +15,13 @@
 #include "host/peers/host_peers.h"
 #include "host/settings.h"
 
+/* Addresses that QPs may go over to; none without failover. */
+struct vb_further {
+	unsigned count;
+	struct vb_address addresses[VB_LANE_ADDRESSES];
+	char ifnames[VB_LANE_ADDRESSES][16];
+};
+
 struct vb_process {
 	struct vb_lanes lanes; /* which thread or domain has which */
 	/* Complete when they are counted, but for the first one, whose mutex is held until it is; destroyed after the
@@ -28,6 +35,7 @@ struct vb_process {
 	struct vb_epochs *epochs;     /* local peers that pull from us read it */
 	struct vb_segments *segments; /* memory that they may map */
 	struct vb_backing backing;    /* of registered memory */
+	struct vb_further further;    /* as the lanes have them */
 	atomic_int link_fd;           /* netlink; -1 where it is forbidden */
 	atomic_int silence_fd;        /* timerfd: each second, to look for peers that are silent */
 	atomic_int connections_fd;    /* timerfd of connections.c, under its mutex, as the next */
@@ -80,6 +88,11 @@ int vb_process_add_host_lane(struct vb_process *process);
 /* All its host lanes' mutexes. */
 void vb_process_lock(struct vb_process *process);
 void vb_process_unlock(struct vb_process *process);
+
+/* failover.c */
+void vb_further_read(struct vb_further *further); /* as they are now. Any thread */
+/* The interface of an address of ours, for people. */
+const char *vb_further_interface(const struct vb_further *further, const struct vb_gid *gid);
 
 /* device.c */
 /* Links or addresses changed: looks at the interfaces again and tells the devices. Without any mutex. */
