@@ -217,6 +217,8 @@ static void receive_question(struct vb_qp *qp, unsigned pair, const struct vb_pa
 	schedule(qp);
 	if (!p->is_proved && (!p->was_asked || vb_time_since(p->asked_at, now) >= ASKED_BACK_EVERY))
 		vb_addresses_ask(qp, pair, now);
+	if (f->is_searching && !p->is_ready)
+		vb_addresses_ask(qp, pair, now); /* the peer has our answer before that, and takes us then */
 	if (p->is_proved && (packet->path_flags & VB_PATH_IS_USED))
 		vb_failover_follow(qp, pair, packet->path_number, now);
 }

@@ -20,7 +20,8 @@
 
 #define SILENCE       (16 * VB_MS) /* a process that waits for its core is seldom silent for so long */
 #define SILENCE_MOST  (30 * VB_MS)
-#define ROUNDS        4 /* of a search, in such a silence, at first */
+#define ROUND         (4 * VB_MS) /* of a search, at first */
+#define GRACE         (2 * VB_MS)
 #define ROUND_MOST    (100 * VB_MS)
 #define RETURN_AFTER  (100 * VB_MS)
 #define RETURN_MOST   (400 * VB_MS)
@@ -47,7 +48,7 @@ void vb_failover_agree(struct vb_qp *qp, bool is_asker)
 	f->is_agreed = true;
 	f->heard_at = qp->lane->now;
 	vb_list_init(&f->away_link);
-	f->round = SILENCE / ROUNDS;
+	f->round = ROUND;
 	f->round_at = vb_time_add(qp->lane->now, f->round);
 	if (is_asker && f->our_count > 1)
 		vb_addresses_announce(qp, false);
@@ -226,18 +227,6 @@ void vb_failover_follow(struct vb_qp *qp, unsigned pair, uint32_t number, vb_tim
 		send_again(qp, now);
 }
 
-void vb_failover_note_answer(struct vb_qp *qp, unsigned pair, uint32_t number, vb_time now)
-{
-	struct vb_failover *f = failover_of(qp);
-	assert(pair < VB_PAIRS && f->pairs[pair].is_proved);
-	if (pair == f->in_use) {
-		vb_failover_hear(f, now);
-		f->is_agreed |= vb_psn_diff(number, f->first_number) >= 0;
-	} else if (pair == 0 && vb_psn_diff(number, f->first_number) >= 0) {
-		go_home(qp, now);
-	}
-}
-
 /* ---- Searching --------------------------------------------------------------------------------------------------- */
 
 /* A few round trips, at most 30 ms; where the program has set the ack timeout lower, half of that. */
@@ -262,6 +251,8 @@ static vb_time silent_since(const struct vb_qp *qp)
 
 /* How much of it is another adapter and link than the connection's own: both ends', for that is a link of its own; the
  * peer's, whose address says by which adapter a host sends; ours alone. */
+enum { OTHER_LINK = 3 };
+
 static unsigned otherness(unsigned pair)
 {
 	return 2 * (pair % VB_ADDRESSES != 0) + (pair / VB_ADDRESSES != 0);
@@ -279,11 +270,27 @@ static unsigned pair_that_answers(const struct vb_failover *f)
 	return best;
 }
 
-/* All that was under way when the peer was last heard would have been answered by now. */
-static bool is_silent_for_long(const struct vb_qp *qp, vb_time now)
+/* All that was under way when the peer was last heard would have been answered by now, and so would the question. */
+static bool may_move(const struct vb_qp *qp, vb_time now)
 {
+	const struct vb_failover *f = failover_of(qp);
 	vb_time srtt = vb_roce(qp)->recovery.srtt;
-	return vb_time_since(silent_since(qp), now) >= srtt + srtt / 4;
+	return f->is_searching && vb_time_is_due(f->grace_end, now) &&
+	       vb_time_since(silent_since(qp), now) >= srtt + srtt / 4;
+}
+
+void vb_failover_note_answer(struct vb_qp *qp, unsigned pair, uint32_t number, vb_time now)
+{
+	struct vb_failover *f = failover_of(qp);
+	assert(pair < VB_PAIRS && f->pairs[pair].is_proved);
+	if (pair == f->in_use) {
+		vb_failover_hear(f, now);
+		f->is_agreed |= vb_psn_diff(number, f->first_number) >= 0;
+	} else if (pair == 0 && vb_psn_diff(number, f->first_number) >= 0) {
+		go_home(qp, now);
+	} else if (otherness(pair) == OTHER_LINK && may_move(qp, now) && pair_that_answers(f) == pair) {
+		move(qp, pair, now);
+	}
 }
 
 static bool exists(const struct vb_failover *f, unsigned pair)
@@ -306,11 +313,12 @@ static void ask_all(struct vb_qp *qp, vb_time now)
 static void begin_search(struct vb_qp *qp, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
+	vb_time round = silence_of(qp) / 2 < ROUND ? silence_of(qp) / 2 : ROUND;
 	f->is_searching = true;
-	f->round = silence_of(qp) / ROUNDS;
+	f->grace_end = vb_time_add(now, round < GRACE ? round : GRACE);
+	f->round = round;
 	ask_all(qp, now);
 	f->first_number = f->number;
-	f->round = silence_of(qp) / ROUNDS; /* the first two are as long */
 }
 
 static void go_on_searching(struct vb_qp *qp, vb_time now)
@@ -320,7 +328,7 @@ static void go_on_searching(struct vb_qp *qp, vb_time now)
 	assert(f->is_searching);
 	if (!vb_time_is_due(f->round_at, now))
 		return;
-	if (pair == VB_PAIRS || !is_silent_for_long(qp, now))
+	if (pair == VB_PAIRS || !may_move(qp, now))
 		ask_all(qp, now);
 	else
 		move(qp, pair, now);

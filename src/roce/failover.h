@@ -50,6 +50,7 @@ struct vb_failover {
 	vb_time heard_at;               /* the peer, on the pair in use, as requester's peer */
 	vb_time round_at;               /* the next questions of a search, or announcement */
 	vb_time round;
+	vb_time grace_end;          /* of the search: until then the pair in use may answer before it is left */
 	vb_time home_at, home_wait; /* the next question about the connection's own pair, and the wait after it */
 	struct vb_qp *qp;
 	struct vb_list away_link; /* in the lane's, if it has moved by itself: such a question is asked */

@@ -10,6 +10,7 @@ from live import live_test
 from process import Failure, Process, finish
 
 GAP_MS = 100  # for which a program may wait for a completion when a link dies
+ATTEMPTS = 4  # a process that waits for its core for longer makes such a gap too: one in all must not
 MTU = 1500
 BACK_SECONDS = 1.0  # after which its own link is used again
 
@@ -38,7 +39,8 @@ def start(context, path, other, op, *more, settings=None, server_settings=None):
     """A verifying pair over the path, as (server, client)."""
     port = programs.next_port()
     server = peers.start_server(context, path.server, port, settings=server_settings or settings)
-    arguments = peers.peer_arguments(context, path.client, port, "-o", op, *more, "client", other.server.address[4])
+    arguments = peers.peer_arguments(context, path.client, port, "-o", op, "-u", peers.LONG_TIMEOUT, *more, "client",
+                                     other.server.address[4])
     return server, Process(path.client, arguments, "root", settings, name=f"peer client {port} {op}")
 
 
@@ -46,12 +48,10 @@ def counted(process, counter):
     return process.stats().get(counter, 0)
 
 
-def expect_moved(server, client, gap_ms=GAP_MS, returns=True):
+def expect_moved(server, client, returns=True):
     """Every byte was verified, by the pair itself."""
     client.wait_output(r"^done ", 0)
     both = server.evidence() + "\n" + client.evidence()
-    if peers.longest_ms(client) > gap_ms:
-        raise Failure(f"a completion took {peers.longest_ms(client):.0f} ms, more than {gap_ms}\n{both}")
     for counter in ("path_moves", "path_follows") + (("path_returns",) if returns else ()):
         if not counted(server, counter) + counted(client, counter):
             raise Failure(f"{counter} is 0\n{both}")
@@ -61,26 +61,50 @@ def expect_moved(server, client, gap_ms=GAP_MS, returns=True):
         raise Failure(f"nobody said that a QP moved\n{both}")
 
 
-def blow(context, op, strike, mend):
-    path, other = two_cables(context)
-    server, client = start(context, path, other, op, "-s", 65536, "-q", 3, "-t", 4)
+def undisturbed(context, path, other, op):
+    server, client = start(context, path, other, op, "-s", 65536, "-q", 3, "-t", 3)
+    with server, client:
+        finish([server, client], 30)
+    return client
+
+
+def expect_short_gap(attempt, undisturbed):
+    """attempt() gives a client that has ended, and how long it took to return. A machine that keeps processes from their
+    cores shows nothing of either."""
+    seen = []
+    while not any(gap_ms <= GAP_MS and back_s <= BACK_SECONDS for gap_ms, back_s in seen):
+        if len(seen) < ATTEMPTS:
+            client, back_s = attempt()
+            seen.append((peers.longest_ms(client), round(back_s, 2)))
+        elif (longest := peers.longest_ms(undisturbed())) > GAP_MS / 2:
+            raise places.Unavailable(f"nothing but moves was shown: a completion takes {longest:.0f} ms here without any blow")
+        else:
+            raise Failure(f"longest wait for a completion (ms), and for the return (s), each time: {seen}")
+
+
+def blow(context, path, other, op, strike, mend):
+    server, client = start(context, path, other, op, "-s", 65536, "-q", 3, "-t", 3)
     with server, client:
         client.wait_output(r"^connected")
-        time.sleep(1)
+        time.sleep(0.5)
         strike(path)
-        time.sleep(1.5)
+        time.sleep(1)
         mend(path)
-        client.wait_output(r"back on its own path", BACK_SECONDS)
+        mended = time.monotonic()
+        client.wait_output(r"back on its own path", 10)
+        back_s = time.monotonic() - mended
         finish([server, client], 30)
     expect_moved(server, client)
-    return server, client
+    return client, back_s
 
 
 def enter(what, strike, mend):
     for op in ("write", "send", "read"):
         @live_test(f"{what} while programs {op} over it: they go on over the other, and back, and notice nothing")
         def run(context, op=op):
-            blow(context, op, strike, mend)
+            path, other = two_cables(context)
+            expect_short_gap(lambda: blow(context, path, other, op, strike, mend),
+                             lambda: undisturbed(context, path, other, op))
 
 
 enter("the sender's link goes down", lambda path: set_link(path.client, "down"), lambda path: set_link(path.client, "up"))
@@ -96,16 +120,21 @@ def dropping(context):
     path, other = two_cables(context)
     # After some ten thousand packets, for good.
     faults = {"VERBENA_FAULTS": f"if={path.server.device.removeprefix('vb_')},drop=99%,burst=1000000,seed=1"}
-    server, client = start(context, path, other, "write", "-s", 65536, "-q", 2, "-t", 3, server_settings=faults)
-    with server, client:
-        finish([server, client], 30)
-    expect_moved(server, client, returns=False)
+
+    def attempt():
+        server, client = start(context, path, other, "write", "-s", 65536, "-q", 2, "-t", 2, server_settings=faults)
+        with server, client:
+            finish([server, client], 30)
+        expect_moved(server, client, returns=False)
+        return client, 0
+
+    expect_short_gap(attempt, lambda: undisturbed(context, path, other, "write"))
 
 
 @live_test("VERBENA_PATHS=1: a QP waits for its link")
 def off(context):
     path, other = two_cables(context)
-    server, client = start(context, path, other, "write", "-s", 65536, "-t", 3, "-u", 18, settings={"VERBENA_PATHS": "1"})
+    server, client = start(context, path, other, "write", "-s", 65536, "-t", 3, settings={"VERBENA_PATHS": "1"})
     with server, client:
         client.wait_output(r"^connected")
         time.sleep(1)
@@ -121,7 +150,7 @@ def off(context):
 def not_allowed(context):
     path, other = two_cables(context)
     settings = {"VERBENA_DEVICES": path.client.device + "," + path.server.device}
-    server, client = start(context, path, other, "write", "-s", 65536, "-t", 3, "-u", 18, settings=settings)
+    server, client = start(context, path, other, "write", "-s", 65536, "-t", 3, settings=settings)
     with server, client:
         client.wait_output(r"^connected")
         time.sleep(1)
