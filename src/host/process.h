@@ -9,18 +9,12 @@
 #include "host/memory/backing.h"
 #include "host/client/broker.h"
 #include "host/connections.h"
+#include "host/devices/failover.h"
 #include "host/lanes/host_lane.h"
 #include "host/host.h"
 #include "host/lanes/lanes.h"
 #include "host/peers/host_peers.h"
 #include "host/settings.h"
-
-/* Addresses that QPs may go over to; none without failover. */
-struct vb_further {
-	unsigned count;
-	struct vb_address addresses[VB_LANE_ADDRESSES];
-	char ifnames[VB_LANE_ADDRESSES][16];
-};
 
 struct vb_process {
 	struct vb_lanes lanes; /* which thread or domain has which */
@@ -88,11 +82,6 @@ int vb_process_add_host_lane(struct vb_process *process);
 /* All its host lanes' mutexes. */
 void vb_process_lock(struct vb_process *process);
 void vb_process_unlock(struct vb_process *process);
-
-/* failover.c */
-void vb_further_read(struct vb_further *further); /* as they are now. Any thread */
-/* The interface of an address of ours, for people. */
-const char *vb_further_interface(const struct vb_further *further, const struct vb_gid *gid);
 
 /* device.c */
 /* Links or addresses changed: looks at the interfaces again and tells the devices. Without any mutex. */

@@ -1,5 +1,5 @@
-/* What two ends that fail over tell each other of their further addresses, and the questions by which a pair of
- * addresses is proved: failover.h.
+/* Further addresses, of which two ends that fail over tell each other, and the questions by which a pair of addresses
+ * is proved: failover.h.
  * Holds: a question goes to addresses alone that the peer has told over a path that was its own; an answer is no longer
  * than its question, goes back where that came from, and only if the question named our secret.
  * Not here: when a QP asks and moves (failover.c), the bytes (wire/codec.c). */
@@ -28,6 +28,7 @@ static void schedule(struct vb_qp *qp)
 void vb_lane_set_addresses(struct vb_lane *lane, const struct vb_address *addresses, unsigned count)
 {
 	struct vb_roce_lane *roce = vb_roce_lane(lane);
+	assert(count == 0 || addresses);
 	roce->address_count = count < VB_LANE_ADDRESSES ? count : VB_LANE_ADDRESSES;
 	memcpy(roce->addresses, addresses, roce->address_count * sizeof(*addresses));
 }
@@ -86,6 +87,7 @@ void vb_addresses_announce(struct vb_qp *qp, bool answers)
 	f->announces = true;
 	f->announcement_answers = answers;
 	f->announced = 0;
+	assert(f->our_count >= 1);
 	schedule(qp);
 }
 
@@ -212,6 +214,7 @@ static void receive_question(struct vb_qp *qp, unsigned pair, const struct vb_pa
 {
 	struct vb_failover *f = failover_of(qp);
 	struct vb_pair *p = &f->pairs[pair];
+	assert(pair < VB_PAIRS && f->knows_peer);
 	p->asks = packet->path_number;
 	f->answers_due |= (uint16_t)(1u << pair);
 	schedule(qp);
@@ -226,6 +229,7 @@ static void receive_question(struct vb_qp *qp, unsigned pair, const struct vb_pa
 static void receive_answer(struct vb_qp *qp, unsigned pair, const struct vb_packet *packet, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
+	assert(f->pairs[pair].was_asked);
 	f->pairs[pair].is_proved = true;
 	if (!(packet->path_flags & VB_PATH_IS_PROVED))
 		return;

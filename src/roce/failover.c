@@ -48,6 +48,7 @@ void vb_failover_agree(struct vb_qp *qp, bool is_asker)
 	f->is_agreed = true;
 	f->heard_at = qp->lane->now;
 	vb_list_init(&f->away_link);
+	assert(f->our_count >= 1 && f->their_count == 1);
 	f->round = ROUND;
 	f->round_at = vb_time_add(qp->lane->now, f->round);
 	if (is_asker && f->our_count > 1)
@@ -120,7 +121,7 @@ static bool has_sent(const struct vb_qp *qp)
 	return sends && qp->way == qp->transport && !rq->is_rnr_waiting && rq->next_psn != rq->una_psn;
 }
 
-/* What the old pair has lost says nothing of the new one: no retry is used up, and no window shrinks. */
+/* Losses of the old pair say nothing of the new one: no retry is used up, and no window shrinks. */
 static void send_again(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
@@ -151,6 +152,7 @@ static void tell(struct vb_qp *qp, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
 	f->has_followed = f->is_agreed = false;
+	assert(f->pairs[f->in_use].is_proved);
 	f->first_number = f->number = vb_psn_add(f->number, 1);
 	f->round_at = vb_time_add(now, f->round);
 	vb_addresses_ask(qp, f->in_use, now);
@@ -164,7 +166,7 @@ static void ask_home_at(struct vb_roce_lane *lane, struct vb_failover *f, vb_tim
 	lane->away_due = vb_deadline_earlier(lane->away_due, (struct vb_deadline){ f->home_at, true });
 }
 
-/* Who has followed comes back with the peer. */
+/* A QP that has followed comes back with its peer. */
 static void stay_away(struct vb_qp *qp, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
@@ -189,7 +191,7 @@ static void move(struct vb_qp *qp, unsigned pair, vb_time now)
 	send_again(qp, now);
 }
 
-/* What is under way on the further pair still arrives. */
+/* Packets that are under way on the further pair still arrive. */
 static void go_home(struct vb_qp *qp, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
@@ -216,6 +218,7 @@ void vb_failover_follow(struct vb_qp *qp, unsigned pair, uint32_t number, vb_tim
 	struct vb_failover *f = failover_of(qp);
 	if (vb_psn_diff(number, f->followed_number) <= 0 || (!f->is_agreed && goes_first(qp)))
 		return;
+	assert(f->pairs[pair].is_proved);
 	f->followed_number = number;
 	if (pair == f->in_use)
 		return;

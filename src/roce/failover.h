@@ -79,7 +79,7 @@ struct vb_deadline vb_failover_deadline(const struct vb_qp *qp);
 void vb_failover_on_timer(struct vb_qp *qp, vb_time now);
 /* Of the lane: QPs that have moved ask whether they may return. */
 void vb_failover_advance(struct vb_lane *lane, vb_time now);
-/* What the program has given it, wherever it has moved. */
+/* As the program has given it, wherever the QP has moved. */
 struct vb_av vb_failover_own_av(const struct vb_qp *qp);
 struct vb_moves vb_failover_moves(const struct vb_qp *qp); /* until now */
 /* Packets of that path are taken, which is not the one in use. */

@@ -1,11 +1,12 @@
 /* The addresses that queue pairs may go over to when their own link dies: one of each device that VERBENA_DEVICES
  * allows, whether the program has opened it or not, and one more for IPv6. What is done with them: roce/failover.h. */
+#include "host/devices/failover.h"
 #include "base/invariant.h"
-#include "host/process.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "host/devices/devices.h"
+#include "host/settings.h"
 
 static bool is_link_local(const struct vb_gid *gid)
 {
@@ -32,7 +33,8 @@ void vb_further_read(struct vb_further *further)
 	size_t count;
 
 	further->count = 0;
-	if (!settings->fails_over || vb_devices_named(settings->text[VB_SETTING_DEVICES], &list, &count) < 0)
+	if (!settings || !settings->fails_over ||
+		vb_devices_named(settings->text[VB_SETTING_DEVICES], &list, &count) < 0)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		if (list[i].is_loopback)

@@ -153,7 +153,7 @@ static void add_congestion(struct vb_line *line, const struct vb_qp_account *acc
 		vb_line_add(line, ", %u as probes", account->probes);
 }
 
-/* Whoever has moved, how often, why, and what went where. */
+/* Of a QP that has moved: how often, why, and how much went elsewhere. */
 static void add_moves(struct vb_line *line, const struct vb_qp_account *account)
 {
 	const struct vb_moves *moves = &account->moves;
@@ -176,7 +176,7 @@ static const char *kind_of(enum vb_qp_type type)
 
 static void tell_one(const struct vb_qp_account *account, vb_summary_say *say, void *user)
 {
-	char text[400];
+	char text[600];
 	struct vb_line line = { text, sizeof(text), 0 };
 	char peer[VB_TEXT_GID];
 
