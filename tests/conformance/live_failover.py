@@ -162,7 +162,7 @@ def not_allowed(context):
         raise Failure("it did not wait\n" + client.evidence())
 
 
-@live_test("ib_write_bw goes on when its link dies, and at its rate when it is back")
+@live_test("ib_write_bw goes on when its link dies, and goes back to it")
 def perftest(context):
     path, other = two_cables(context)
     port = programs.next_port()
