@@ -174,13 +174,19 @@ void vb_addresses_ask(struct vb_qp *qp, unsigned pair, vb_time now)
 	schedule(qp);
 }
 
+/* The pair in use is one that we have moved to, or returned to, and not the peer. */
+static bool is_our_choice(const struct vb_failover *f)
+{
+	return !f->has_followed && (f->in_use != 0 || !f->is_agreed);
+}
+
 static void emit_question(struct vb_qp *qp, struct vb_batch *batch, unsigned pair)
 {
 	struct vb_failover *f = failover_of(qp);
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_PATH_PROBE, &f->pairs[pair].av);
 	out->packet.secret = f->peer_secret;
 	out->packet.path_number = f->number;
-	out->packet.path_flags = pair == f->in_use && !f->has_followed ? VB_PATH_IS_USED : 0;
+	out->packet.path_flags = pair == f->in_use && is_our_choice(f) ? VB_PATH_IS_USED : 0;
 	f->asks_due &= (uint16_t) ~(1u << pair);
 	vb_count(qp->lane, VB_PATH_PROBES, 1);
 }
