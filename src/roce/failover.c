@@ -279,7 +279,7 @@ static bool may_move(const struct vb_qp *qp, vb_time now)
 	const struct vb_failover *f = failover_of(qp);
 	vb_time srtt = vb_roce(qp)->recovery.srtt;
 	return f->is_searching && vb_time_is_due(f->grace_end, now) &&
-	       vb_time_since(silent_since(qp), now) >= srtt + srtt / 4;
+	       vb_time_since(f->silent_at, now) >= srtt + srtt / 4;
 }
 
 void vb_failover_note_answer(struct vb_qp *qp, unsigned pair, uint32_t number, vb_time now)
@@ -318,6 +318,7 @@ static void begin_search(struct vb_qp *qp, vb_time now)
 	struct vb_failover *f = failover_of(qp);
 	vb_time round = silence_of(qp) / 2 < ROUND ? silence_of(qp) / 2 : ROUND;
 	f->is_searching = true;
+	f->silent_at = silent_since(qp);
 	f->grace_end = vb_time_add(now, round < GRACE ? round : GRACE);
 	f->round = round;
 	ask_all(qp, now);

@@ -90,6 +90,7 @@ void vb_roce_forget(struct vb_qp *qp)
 		vb_qp_detach_mcast(qp, &gid);
 	}
 	vb_echo_forget(qp);
+	vb_failover_stop(qp);
 	vb_roce_unschedule(qp);
 }
 
