@@ -1,7 +1,9 @@
 /* verbena doctor: the interfaces that become devices, and the RoCE MTU that each carries. */
 #include "cli/doctor.h"
 #include "host/devices/devices.h"
+#include "host/devices/failover.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -93,8 +95,36 @@ static void check_ipv6(struct vb_findings *findings)
 		close(fd);
 }
 
+/* Whether connections to Verbena peers outlive a link: the peer needs another interface, too, that this one reaches. */
+static void check_failover(struct vb_findings *findings, const struct vb_settings *settings)
+{
+	struct vb_further further;
+	char names[VB_LANE_ADDRESSES * 18] = "";
+	unsigned interfaces = 0;
+	size_t at = 0;
+
+	if (!settings->fails_over || settings->go_back_n) {
+		vb_finding_add(findings, VB_FINDING_OK, "failover", "off, by %s",
+			settings->go_back_n ? "VERBENA_RECOVERY=go-back-n" : "VERBENA_PATHS=1");
+		return;
+	}
+	vb_further_read(&further);
+	for (unsigned i = 0; i < further.count; i++) {
+		if (i > 0 && strcmp(further.ifnames[i], further.ifnames[i - 1]) == 0)
+			continue;
+		at += (size_t)snprintf(
+			names + at, sizeof(names) - at, "%s%s", interfaces++ ? ", " : "", further.ifnames[i]);
+	}
+	if (interfaces > 1)
+		vb_finding_add(findings, VB_FINDING_OK, "failover",
+			"connections go over to another interface when theirs dies: %s", names);
+	else
+		vb_finding_add(findings, VB_FINDING_OK, "failover", "none: it takes a second interface");
+}
+
 void vb_check_network(struct vb_findings *findings, const struct vb_settings *settings)
 {
 	check_devices(findings, settings);
+	check_failover(findings, settings);
 	check_ipv6(findings);
 }

@@ -18,6 +18,8 @@
 	X(DROP_UC_SEQUENCE, "drop_uc_sequence", "UC packet of a message that lost a packet")                           \
 	X(DROP_UC_ACCESS, "drop_uc_access", "UC message refused by key, bounds or permission")                         \
 	X(DROP_LENGTH, "drop_length", "payload length is not what the opcode or path MTU allows")                      \
+	X(DROP_PROBE, "drop_probe",                                                                                    \
+		"question about a path, or its answer, without the connection's secret or address")                    \
 	X(DROP_LOCAL_PEER, "drop_local_peer",                                                                          \
 		"datagram for a process of this host that took none for a while, or died")                             \
 	X(RX_PACKETS, "rx_packets", "packets received by the engine")                                                  \
@@ -34,6 +36,10 @@
 	X(BITMAP_SENT, "bitmap_sent", "bitmaps sent of what came before its turn")                                     \
 	X(BITMAP_RECEIVED, "bitmap_received", "bitmaps received")                                                      \
 	X(PROBES, "probes", "packets repeated after silence, to hear what was lost")                                   \
+	X(PATH_PROBES, "path_probes", "questions sent whether a pair of addresses carries packets")                    \
+	X(PATH_MOVES, "path_moves", "QPs that went over to another pair, because nothing was acknowledged")            \
+	X(PATH_FOLLOWS, "path_follows", "QPs that went where their peer had gone")                                     \
+	X(PATH_RETURNS, "path_returns", "QPs whose own pair answered again, and that went back to it")                 \
 	X(TIMEOUTS, "timeouts", "local ack timeouts")                                                                  \
 	X(NAK_SENT, "nak_sent", "NAKs sent, RNR excluded")                                                             \
 	X(NAK_RECEIVED, "nak_received", "NAKs received, RNR excluded")                                                 \

@@ -465,6 +465,7 @@ enum vb_event_kind {
 	VB_EVENT_COMPLETION = 32, /* a CQ that had asked to be notified; not an asynchronous event */
 	VB_EVENT_QP_SILENT = 34,  /* for the holder alone, if its lane tells it: the peer answers nothing, and will soon
 				     have failed to */
+	VB_EVENT_QP_MOVED = 35,   /* for the holder alone: it goes on over another pair of addresses, or is back */
 	VB_EVENT_QP_DIED = 33,    /* for the holder alone: the QP went to ERR or SQE by itself; see vb_qp_cause */
 };
 

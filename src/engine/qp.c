@@ -18,6 +18,7 @@
 #include "engine/nic.h"
 #include "engine/qp.h"
 #include "engine/transports.h"
+#include "roce/failover.h"
 
 /* XRC SRQs are for no QP of their own; tags take a send queue that can READ into the SRQ's memory. */
 static bool takes_srq(const struct vb_qp_config *config)
@@ -305,6 +306,7 @@ void vb_qp_clear(struct vb_qp *qp)
 void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config *config)
 {
 	*attr = qp->attr;
+	attr->av = vb_failover_own_av(qp);
 	attr->state = attr->cur_state = vb_state(qp);
 	*config = (struct vb_qp_config){
 		.type = qp->type,

@@ -7,6 +7,7 @@
 #include "core/responder.h"
 #include "engine/nic.h"
 #include "engine/qp.h"
+#include "roce/failover.h"
 #include "roce/peers.h"
 #include "roce/selective.h"
 
@@ -190,8 +191,10 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 	struct vb_qp_attr before = qp->attr;
 	copy_attributes(&qp->attr, attr, mask);
 	error = enter(qp, from, to, now);
-	if (!error && (mask & VB_QP_AV))
+	if (!error && (mask & VB_QP_AV)) {
+		vb_failover_forget(qp);
 		error = follow_address(qp);
+	}
 	if (error)
 		qp->attr = before;
 	else if (to == VB_QPS_SQD)

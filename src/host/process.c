@@ -233,9 +233,12 @@ static int create_lane(struct vb_host_lane *d, const struct vb_settings *setting
 	config.recovery = settings->go_back_n ? VB_RECOVERY_GO_BACK_N : VB_RECOVERY_AGREED;
 	config.paths = (uint16_t)settings->paths;
 	config.flowlet_packets = FLOWLET;
+	config.fails_over = settings->fails_over;
 	config.cc = (struct vb_cc_config){ .algorithm = settings->cc.algorithm, .parameters = settings->cc.values };
 	int rc = vb_lane_create(&config, &d->lane);
 
+	if (rc == 0)
+		vb_lane_set_addresses(d->lane, d->process->further.addresses, d->process->further.count);
 	if (rc < 0 || !meets_local_peers)
 		return rc;
 	assert(d->process->epochs);
@@ -445,6 +448,7 @@ static int start(void)
 	vb_list_init(&p->devices);
 	pthread_mutex_init(&p->backing.mutex, NULL);
 	p->link_fd = p->connections_fd = p->alarm_fd = p->silence_fd = -1;
+	vb_further_read(&p->further);
 	int rc = make_home(p, settings);
 	if (rc < 0) {
 		destroy(p);

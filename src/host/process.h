@@ -9,6 +9,7 @@
 #include "host/memory/backing.h"
 #include "host/client/broker.h"
 #include "host/connections.h"
+#include "host/devices/failover.h"
 #include "host/lanes/host_lane.h"
 #include "host/host.h"
 #include "host/lanes/lanes.h"
@@ -28,6 +29,7 @@ struct vb_process {
 	struct vb_epochs *epochs;     /* local peers that pull from us read it */
 	struct vb_segments *segments; /* memory that they may map */
 	struct vb_backing backing;    /* of registered memory */
+	struct vb_further further;    /* as the lanes have them */
 	atomic_int link_fd;           /* netlink; -1 where it is forbidden */
 	atomic_int silence_fd;        /* timerfd: each second, to look for peers that are silent */
 	atomic_int connections_fd;    /* timerfd of connections.c, under its mutex, as the next */

@@ -67,6 +67,18 @@ static bool parse_number(const char *text, uint64_t low, uint64_t high, uint32_t
 	return true;
 }
 
+/* One path alone is one that is never left. */
+static bool parse_paths(const char *text, struct vb_settings *settings)
+{
+	const bool is_auto = strcmp(text, "auto") == 0;
+
+	settings->paths = 1;
+	if (!is_auto && !parse_number(text, 1, 64, &settings->paths))
+		return false;
+	settings->fails_over = is_auto || settings->paths > 1;
+	return true;
+}
+
 static bool parse_level(const char *text, enum vb_log_level *level)
 {
 	for (unsigned i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
@@ -148,8 +160,7 @@ static bool parse_value(
 	case VB_SETTING_RECOVERY:
 		return parse_choice(text, "auto", "go-back-n", &settings->go_back_n);
 	case VB_SETTING_PATHS:
-		settings->paths = 1;
-		return strcmp(text, "auto") == 0 || parse_number(text, 1, 64, &settings->paths);
+		return parse_paths(text, settings);
 	case VB_SETTING_FAULTS:
 		return parse_faults(text, &settings->packet_faults, why, why_size);
 	case VB_SETTING_STATS:

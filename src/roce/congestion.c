@@ -3,6 +3,7 @@
  * either.
  * Not here: what the algorithms do (cc/), what is done with their windows (flight.c), which packets are of data
  * (scheduler.c). */
+#include "roce/failover.h"
 #include "roce/roce.h"
 #include "base/invariant.h"
 
@@ -168,7 +169,7 @@ bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account)
 	*account = (struct vb_qp_account){
 		.qpn = qp->qpn,
 		.type = qp->type,
-		.peer = qp->attr.av.dgid,
+		.peer = vb_failover_own_av(qp).dgid,
 		.dest_qpn = qp->attr.dest_qpn,
 		.is_local = tally->is_local,
 		.algorithm = tally->algorithm->name,
@@ -180,6 +181,7 @@ bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account)
 		.cnps_received = tally->cnps_received,
 		.sent_again = tally->sent_again,
 		.probes = tally->probes,
+		.moves = vb_failover_moves(qp),
 	};
 	return true;
 }

@@ -6,6 +6,7 @@
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "roce/batch.h"
+#include "roce/failover.h"
 #include "roce/peers.h"
 #include "roce/selective.h"
 
@@ -30,7 +31,8 @@ void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch)
 	struct vb_roce_qp *roce = vb_roce(qp);
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_HELLO, &qp->attr.av);
 	out->packet.hold_bytes = vb_roce_lane_of(qp)->config.hold_bytes;
-	out->packet.hello = roce->hello_answer_is_due ? VB_HELLO_ANSWERS : 0;
+	out->packet.hello = (roce->hello_answer_is_due ? VB_HELLO_ANSWERS : 0) |
+			    (vb_roce_lane_of(qp)->config.fails_over ? VB_HELLO_TAKES_PATHS : 0);
 	roce->hello_is_due = roce->hello_answer_is_due = false;
 }
 
@@ -46,6 +48,8 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 		return; /* without memory: it goes on as it did */
 	vb_congestion_note_agreement(qp, qp->lane->now);
 	vb_roce(qp)->hello_is_due = false;
+	if (packet->hello & VB_HELLO_TAKES_PATHS)
+		vb_failover_agree(qp, packet->hello & VB_HELLO_ANSWERS);
 	if (packet->hello & VB_HELLO_ANSWERS)
 		return;
 	vb_roce(qp)->hello_answer_is_due = true;

@@ -34,6 +34,18 @@ struct vb_batch {
 
 void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const struct vb_peer_facts *facts);
 
+#define VB_ADDRESSES      4 /* of an end that a connection uses, its own included */
+#define VB_LANE_ADDRESSES 8 /* of which they are taken */
+
+struct vb_address {
+	struct vb_gid gid;
+	uint32_t mtu; /* of its interface, bytes of RoCE */
+};
+
+/* Addresses of the host, one an interface and IP version, which QPs that fail over tell their peers. Each begins with
+ * those that there are when it agrees. Beyond VB_LANE_ADDRESSES they are left out. [lane] */
+void vb_lane_set_addresses(struct vb_lane *lane, const struct vb_address *addresses, unsigned count);
+
 /* n packets of one path, ICRC verified, in arrival order. payload == NULL with a length is phantom payload. [lane] */
 void vb_lane_receive(
 	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now);
@@ -46,6 +58,17 @@ void vb_lane_receive_trimmed(
 /* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a
  * program that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
 bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);
+
+/* Of a QP that fails over. */
+struct vb_moves {
+	uint32_t moved;             /* nothing was acknowledged, and another pair of addresses answered */
+	uint32_t followed;          /* the peer did so */
+	uint32_t returned;          /* its own pair answered again */
+	uint64_t acked[2];          /* bytes of messages, in packets, on its own pair and on others, up to: */
+	bool is_away, is_with_peer; /* now: it is on another pair; it has followed there */
+	uint64_t counted;           /* so many of all */
+	struct vb_gid from, to;     /* in use */
+};
 
 /* The limits of a QP, and its account since its RTS. */
 struct vb_qp_account {
@@ -60,6 +83,7 @@ struct vb_qp_account {
 	vb_time acked_in;                  /* from its first packet to the newest acknowledgement */
 	uint32_t cnps_sent, cnps_received; /* packets, as these: */
 	uint32_t sent_again, probes;       /* after a loss; after silence, to hear what was lost */
+	struct vb_moves moves;             /* of one that does not fail over: all 0 but its addresses */
 };
 
 /* Now, or as it was when it failed. False: it has no peer, or was in RTS never. [lane] */

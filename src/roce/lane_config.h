@@ -106,6 +106,7 @@ struct vb_lane_config {
 	 * and packets that go by the same one before the next, a power of two, 0: each. */
 	uint16_t paths;
 	uint8_t flowlet_packets;
+	bool fails_over; /* of such a QP, with a peer that says so too: failover.h */
 };
 
 /* A lane behind sockets that hold so many bytes, as live processes have it. Who makes it adds a seed, a slot, and what

@@ -1,6 +1,7 @@
 /* A received packet's way to the QP it is for. */
 #include "roce/echo.h"
 #include "base/invariant.h"
+#include "roce/failover.h"
 #include "roce/requester.h"
 #include "roce/selective.h"
 #include "roce/roce.h"
@@ -15,7 +16,9 @@ static bool pkey_matches(uint16_t pkey)
 
 static bool path_is_the_connections(const struct vb_qp *qp, const struct vb_path *path)
 {
-	return vb_gid_equal(&path->src, &qp->attr.av.dgid) && vb_gid_equal(&path->dst, &qp->attr.av.sgid);
+	if (vb_gid_equal(&path->src, &qp->attr.av.dgid) && vb_gid_equal(&path->dst, &qp->attr.av.sgid))
+		return true;
+	return vb_failover_takes(qp, path);
 }
 
 /* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. But not of a CNP: where all is marked, two
@@ -48,7 +51,8 @@ static void receive_by_half(struct vb_qp *qp, const struct vb_packet *packet, vb
 		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
 }
 
-static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct vb_packet *packet, vb_time now)
+static void receive_connected(
+	struct vb_qp *qp, const struct vb_path *path, bool is_its_path, const struct vb_packet *packet, vb_time now)
 {
 	const struct vb_opcode *row = vb_packet_row(packet);
 	struct vb_requester *rq = &qp->requester;
@@ -56,6 +60,10 @@ static void receive_connected(struct vb_qp *qp, bool is_its_path, const struct v
 
 	if (vb_state(qp) < VB_QPS_RTR) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
+		return;
+	}
+	if (row->message == VB_MESSAGE_PATH && vb_state(qp) != VB_QPS_ERR) {
+		vb_addresses_receive(qp, path, is_its_path, packet, now);
 		return;
 	}
 	if (!is_its_path) {
@@ -118,7 +126,7 @@ static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_
 	else if (qp->type == VB_QP_UD)
 		vb_ud_receive(qp, path, packet);
 	else
-		receive_connected(qp, is_its_path, packet, now);
+		receive_connected(qp, path, is_its_path, packet, now);
 }
 
 static void receive_in_order(

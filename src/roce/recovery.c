@@ -8,6 +8,7 @@
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "roce/echo.h"
+#include "roce/failover.h"
 #include "core/events.h"
 #include "roce/message.h"
 #include "roce/peers.h"
@@ -55,6 +56,8 @@ struct vb_deadline vb_recovery_deadline(const struct vb_qp *qp)
 	struct vb_deadline due =
 		vb_deadline_earlier(probe_due(qp), vb_retry_ack_timeout(qp, qp->requester.progress_at));
 	const struct vb_selective *selective = vb_roce(qp)->selective;
+	if (selective && selective->failover)
+		due = vb_deadline_earlier(due, vb_failover_deadline(qp));
 	return selective ? vb_deadline_earlier(due, selective->due) : due;
 }
 
@@ -301,7 +304,10 @@ static void on_ack_timeout(struct vb_qp *qp, vb_time now)
 void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
+	const struct vb_selective *selective = vb_roce(qp)->selective;
 	assert(qp->is_reliable && !qp->local_peer);
+	if (selective && selective->failover)
+		vb_failover_on_timer(qp, now);
 	if (vb_requester_is_busy(qp) && rq->next_psn == rq->una_psn) {
 		/* gone back, and waiting for a window: nothing to be answered */
 		rq->progress_at = rq->quiet_since = now;
@@ -313,7 +319,6 @@ void vb_recovery_on_timer(struct vb_qp *qp, vb_time now)
 			send_probe(qp);
 		}
 	}
-	const struct vb_selective *selective = vb_roce(qp)->selective;
 	if (selective && vb_deadline_due(selective->due, now))
 		vb_selective_judge(qp, now);
 	if (!vb_is_failing(qp))

@@ -32,8 +32,8 @@ struct vb_roce_qp {
 	struct vb_selective *selective;                  /* both ends recover so; NULL: go-back-N */
 	_Alignas(VB_CACHE_LINE) struct vb_flight flight; /* what lies between una_psn and next_psn */
 	uint16_t overhead;                               /* what a packet costs a window beside its payload */
-	/* responses and requests take turns at being first in a turn; hello.c */
-	bool requests_first : 1, hello_is_due : 1, hello_answer_is_due : 1;
+	/* responses and requests take turns at being first in a turn; hello.c, addresses.c */
+	bool requests_first : 1, hello_is_due : 1, hello_answer_is_due : 1, path_is_due : 1;
 	uint8_t hellos; /* said, of which none is answered */
 	struct vb_list ack_link;
 	struct vb_congestion congestion;
@@ -87,6 +87,10 @@ struct vb_roce_lane {
 	struct vb_list mcast;     /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
 	struct vb_cnp_clock cnp_clock;
+	struct vb_address addresses[VB_LANE_ADDRESSES]; /* that QPs may go over to: failover.h */
+	unsigned address_count;
+	struct vb_list away;                /* struct vb_failover.away_link */
+	struct vb_deadline away_due;        /* when one of them asks */
 	struct vb_echo_reply *echo_replies; /* ring of VB_ECHO_REPLIES, made at first use */
 };
 

@@ -10,6 +10,7 @@
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "roce/batch.h"
+#include "roce/failover.h"
 #include "roce/message.h"
 #include "roce/requester.h"
 #include "roce/selective.h"
@@ -63,6 +64,7 @@ void vb_selective_end(struct vb_qp *qp)
 	vb_hold_clear(&s->responses, vb_roce_hold_of(qp));
 	vb_sent_forget(&s->sent);
 	free(s->paths);
+	vb_failover_end(qp);
 	free(s);
 	vb_roce(qp)->selective = NULL;
 }

@@ -20,6 +20,7 @@
 #include "roce/sent.h"
 
 struct vb_batch;
+struct vb_failover;
 struct vb_send_wqe;
 
 #define VB_REPEATS 16
@@ -44,7 +45,8 @@ struct vb_resent {
 };
 
 struct vb_selective {
-	struct vb_multipath *paths; /* NULL: one, the QP's flow */
+	struct vb_multipath *paths;   /* NULL: one, the QP's flow */
+	struct vb_failover *failover; /* NULL: it has no other pair of addresses */
 
 	/* The responder's. */
 	struct vb_hold requests;

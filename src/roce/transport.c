@@ -5,6 +5,7 @@
 #include "base/invariant.h"
 #include "core/message.h"
 #include "roce/echo.h"
+#include "roce/failover.h"
 #include "roce/peers.h"
 #include "roce/requester.h"
 #include "roce/selective.h"
@@ -89,6 +90,7 @@ void vb_roce_forget(struct vb_qp *qp)
 		vb_qp_detach_mcast(qp, &gid);
 	}
 	vb_echo_forget(qp);
+	vb_failover_stop(qp);
 	vb_roce_unschedule(qp);
 }
 
@@ -141,6 +143,7 @@ void vb_roce_end(struct vb_qp *qp)
 	vb_congestion_end(qp);
 	vb_responder_drop_resources(qp);
 	vb_early_stop(qp);
+	vb_failover_stop(qp);
 	if (!vb_roce(qp)->responses.ack.is_wanted)
 		return;
 	vb_schedule_no_ack(qp);
@@ -170,6 +173,7 @@ void vb_roce_check(const struct vb_qp *qp)
 {
 	vb_responses_check(qp);
 	vb_selective_check(qp);
+	vb_failover_check(qp);
 	vb_flight_check(qp);
 	vb_congestion_check(qp);
 	if (qp->local_peer)
@@ -187,6 +191,7 @@ void vb_roce_lane_init(struct vb_roce_lane *roce)
 	for (unsigned i = 0; i < VB_LANE_CLASSES; i++)
 		vb_list_init(&roce->held[i]);
 	vb_list_init(&roce->acks);
+	vb_list_init(&roce->away);
 	vb_list_init(&roce->replies);
 	vb_list_init(&roce->mcast);
 	roce->hold = (struct vb_hold_pool){ .of_qp = roce->config.hold_bytes, .of_lane = roce->config.hold_lane_bytes };
@@ -194,7 +199,7 @@ void vb_roce_lane_init(struct vb_roce_lane *roce)
 
 void vb_roce_lane_deinit(struct vb_roce_lane *roce)
 {
-	assert(vb_list_empty(&roce->acks) && vb_list_empty(&roce->mcast));
+	assert(vb_list_empty(&roce->acks) && vb_list_empty(&roce->mcast) && vb_list_empty(&roce->away));
 	vb_hold_pool_deinit(&roce->hold);
 	free(roce->echo_replies);
 	vb_timers_deinit(&roce->congestion_timers);

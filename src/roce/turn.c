@@ -5,6 +5,7 @@
 #include "roce/batch.h"
 #include "base/invariant.h"
 #include "roce/echo.h"
+#include "roce/failover.h"
 #include "roce/peers.h"
 #include "roce/requester.h"
 #include "roce/selective.h"
@@ -136,6 +137,8 @@ static void say_hello(struct vb_qp *qp, struct vb_batch *batch, unsigned budget)
 	bool is_answer_due = roce->hello_answer_is_due && !vb_roce_lane_of(qp)->replies_held;
 	if ((roce->hello_is_due || is_answer_due) && vb_batch_has_room(batch, budget))
 		vb_hello_emit(qp, batch);
+	if (roce->path_is_due && !vb_roce_lane_of(qp)->replies_held)
+		vb_addresses_emit(qp, batch, budget);
 }
 
 /* One turn: data, then the QP's ack if one is due. True when it was cut short. */
@@ -200,6 +203,10 @@ static bool emit_replies(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 			return false;
 		vb_hello_emit(qp, batch);
 	}
+	if (vb_roce(qp)->path_is_due)
+		vb_addresses_emit(qp, batch, budget);
+	if (vb_roce(qp)->path_is_due)
+		return false;
 	while (vb_roce(qp)->responses.ack.is_wanted) {
 		if (!vb_batch_has_room(batch, budget))
 			return false;

@@ -358,6 +358,7 @@ void vb_sink_on_event(const struct vb_event *event)
 		break;
 	}
 	case VB_EVENT_QP_SILENT:
+	case VB_EVENT_QP_MOVED:
 	case VB_EVENT_QP_DIED: /* the host has said why */
 		break;
 	case VB_EVENT_QP_FATAL:

@@ -90,6 +90,14 @@ static inline void read_header(struct vb_packet *packet, enum vb_header header, 
 		packet->bits[0] = vb_load_be64(b + 8);
 		packet->bits[1] = vb_load_be64(b + 16);
 		break;
+	case VB_PATHETH:
+		packet->secret = vb_load_be64(b);
+		packet->path_flags = b[8];
+		packet->path_number = vb_load_be24(b + 9);
+		break;
+	case VB_ADDRESSETH:
+		memcpy(packet->address.raw, b, sizeof(packet->address.raw));
+		break;
 	case VB_CNP_RESERVED:
 	case VB_END:
 	case VB_HEADER_COUNT:
@@ -147,6 +155,14 @@ static inline void write_header(const struct vb_packet *packet, enum vb_header h
 		vb_store_be32(b + 4, packet->named);
 		vb_store_be64(b + 8, packet->bits[0]);
 		vb_store_be64(b + 16, packet->bits[1]);
+		break;
+	case VB_PATHETH:
+		vb_store_be64(b, packet->secret);
+		b[8] = packet->path_flags;
+		vb_store_be24(b + 9, packet->path_number);
+		break;
+	case VB_ADDRESSETH:
+		memcpy(b, packet->address.raw, sizeof(packet->address.raw));
 		break;
 	case VB_CNP_RESERVED:
 		memset(b, 0, 16);

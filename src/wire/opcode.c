@@ -19,6 +19,8 @@
 		: (header) == VB_CNP_RESERVED ? 16                                                                     \
 		: (header) == VB_HELLOETH     ? 8                                                                      \
 		: (header) == VB_BITMAPETH    ? 24                                                                     \
+		: (header) == VB_PATHETH      ? 12                                                                     \
+		: (header) == VB_ADDRESSETH   ? 16                                                                     \
 					      : 0)
 
 /* clang-format off */
@@ -36,6 +38,8 @@ const uint8_t vb_header_length[VB_HEADER_COUNT] = {
 	[VB_CNP_RESERVED] = LENGTH_OF(VB_CNP_RESERVED),
 	[VB_HELLOETH]	  = LENGTH_OF(VB_HELLOETH),
 	[VB_BITMAPETH]	  = LENGTH_OF(VB_BITMAPETH),
+	[VB_PATHETH]	  = LENGTH_OF(VB_PATHETH),
+	[VB_ADDRESSETH]	  = LENGTH_OF(VB_ADDRESSETH),
 };
 
 /* The headers after the BTH, of all but the requests of XRC, and of those. */
@@ -106,6 +110,9 @@ const struct vb_opcode vb_opcodes[256] = {
 	[VB_ECHO_REPLY]   = { "vb.echo_reply",   PLAIN(END, END),  KIND(ECHO, ONLY, NONE), .is_response = true },
 	[VB_HELLO]        = { "vb.hello",        PLAIN(HELLOETH, END),   KIND(HELLO, ONLY, NONE) },
 	[VB_BITMAP]       = { "vb.bitmap",     PLAIN(AETH, BITMAPETH), KIND(BITMAP, ONLY, NONE), .is_response = true },
+	[VB_PATH_PROBE]   = { "vb.path_probe",   PLAIN(PATHETH, END),    KIND(PATH, ONLY, NONE) },
+	[VB_PATH_ANSWER]  = { "vb.path_answer",  PLAIN(PATHETH, END),    KIND(PATH, ONLY, NONE), .is_response = true },
+	[VB_PATH_ADDRESS] = { "vb.path_address", PLAIN(PATHETH, ADDRESSETH), KIND(PATH, ONLY, NONE) },
 };
 
 /* clang-format on */

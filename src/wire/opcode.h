@@ -49,6 +49,11 @@ enum {
 	VB_ECHO_REPLY = 0xE1,
 	VB_HELLO = 0xE2,  /* the sender's QP recovers selectively, and asks whether this one does: roce/hello.c */
 	VB_BITMAP = 0xE3, /* which packets have arrived before their turn: roce/hold.c */
+	/* Failover, roce/failover.h: a question whether an address pair carries packets, its answer, and one of the
+	 * sender's further addresses. */
+	VB_PATH_PROBE = 0xE4,
+	VB_PATH_ANSWER = 0xE5,
+	VB_PATH_ADDRESS = 0xE6,
 };
 
 enum vb_header {
@@ -65,6 +70,8 @@ enum vb_header {
 	VB_CNP_RESERVED, /* sixteen zero bytes */
 	VB_HELLOETH,     /* ours: what the sender holds at most (4 bytes), flags (1), three zero bytes */
 	VB_BITMAPETH,    /* ours: the expected PSN, and that of a packet it names (each a byte and 3), 128 bits */
+	VB_PATHETH,      /* ours: a secret of the connection (8 bytes), flags (1), a number (3) */
+	VB_ADDRESSETH,   /* ours: a further address of the sender's, as a GID (16 bytes) */
 	VB_HEADER_COUNT,
 };
 
@@ -82,6 +89,7 @@ enum vb_message {
 	VB_MESSAGE_ECHO,
 	VB_MESSAGE_HELLO,
 	VB_MESSAGE_BITMAP,
+	VB_MESSAGE_PATH,
 };
 
 enum vb_place { VB_ONLY, VB_FIRST, VB_MIDDLE, VB_LAST };

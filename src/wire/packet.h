@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/gid.h"
 #include "wire/opcode.h"
 
 #define VB_UDP_PORT         4791
@@ -46,7 +47,15 @@ enum {
 
 /* Of a hello. */
 enum {
-	VB_HELLO_ANSWERS = 1, /* it answers one, and is not answered */
+	VB_HELLO_ANSWERS = 1,     /* it answers one, and is not answered */
+	VB_HELLO_TAKES_PATHS = 2, /* its sender fails over, if both ends do: roce/failover.h */
+};
+
+/* Of a path's packets. */
+enum {
+	VB_PATH_ANSWERS = 1,   /* ADDRESS: it answers one, and is not answered */
+	VB_PATH_IS_USED = 2,   /* PROBE: its sender's packets go here from now on */
+	VB_PATH_IS_PROVED = 4, /* ANSWER: its sender takes packets from here */
 };
 
 #define VB_BITMAP_PSNS 128 /* of one bitmap */
@@ -101,7 +110,12 @@ struct vb_packet {
 		};
 		struct {
 			uint32_t hold_bytes; /* HELLOETH */
-			uint8_t hello;       /* HELLOETH: VB_HELLO_ANSWERS, and bits that nobody has given a meaning */
+			uint8_t hello;       /* HELLOETH: VB_HELLO_ flags, and bits that nobody has given a meaning */
+		};
+		struct {
+			uint64_t secret;      /* PATHETH: told by the receiver; ADDRESS: the sender's */
+			uint32_t path_number; /* PATHETH: 24 bits; an answer repeats its probe's */
+			uint8_t path_flags;   /* PATHETH: VB_PATH_ flags, and bits without a meaning */
 		};
 	};
 	union {
@@ -116,6 +130,7 @@ struct vb_packet {
 			uint64_t compare;  /* AtomicETH */
 		};
 		uint64_t bits[VB_BITMAP_PSNS / 64]; /* BITMAPETH: bit i % 64 of i / 64 is the PSN of the BTH plus i */
+		struct vb_gid address;              /* ADDRESSETH */
 	};
 };
 

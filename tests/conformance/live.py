@@ -37,5 +37,5 @@ def live_test(name, ways=(MEMORY,)):
 
 
 for module in ("live_kill", "live_silence", "live_load", "live_local_peers", "live_settings", "live_users", "live_ucx", "live_sysfs", "live_cm", "live_connections", "live_rsocket",
-               "live_repoll", "live_congestion", "live_fabric", "live_qperf", "live_iser"):
+               "live_repoll", "live_congestion", "live_failover", "live_fabric", "live_qperf", "live_iser"):
     importlib.import_module(module)

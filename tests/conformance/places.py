@@ -236,27 +236,35 @@ class World:
             found.append(Place(prefix, label, self.launcher, "vb_" + interface, ipv4, ipv6, self.settings))
         return found
 
-    def _make_veth(self, label, mtu, prepare=None):
-        first = self._make_namespace(label + "a")
-        second = self._make_namespace(label + "b")
-        subprocess.run(first + ["ip", "link", "add", "vbt0", "type", "veth", "peer", "name", "vbt1"], check=True)
-        move = ["ip", "link", "set", "vbt1", "netns"]
-        if self._kind == "named":
-            subprocess.run(first + move + [self.namespaces[-1]], check=True)
-        else:
-            subprocess.run(first + move + [str(self._holders[-1].pid)], check=True)
+    def _lay_cable(self, first, second, label, mtu, interfaces, network):
+        """From the first to the second, which is the namespace that was made last."""
+        subprocess.run(first + ["ip", "link", "add", interfaces[0], "type", "veth", "peer", "name", interfaces[1]], check=True)
+        target = self.namespaces[-1] if self._kind == "named" else str(self._holders[-1].pid)
+        subprocess.run(first + ["ip", "link", "set", interfaces[1], "netns", target], check=True)
         places = []
-        for prefix, interface, number in ((first, "vbt0", 1), (second, "vbt1", 2)):
-            ipv4, ipv6 = f"10.79.0.{number}", f"fd79::{number}"
+        for prefix, interface, number in ((first, interfaces[0], 1), (second, interfaces[1], 2)):
+            ipv4, ipv6 = f"10.{network}.0.{number}", f"fd{network}::{number}"
             for line in (f"addr add {ipv4}/24 dev {interface}", f"addr add {ipv6}/64 dev {interface} nodad",
                          f"link set {interface} mtu {mtu} up"):
                 subprocess.run(prefix + ["ip", *line.split()], check=True)
             places.append(Place(prefix, f"{label}-{number}", self.launcher, "vb_" + interface, ipv4, ipv6,
                                 self.settings))
+        return places
+
+    def _make_veth(self, label, mtu, prepare=None):
+        first = self._make_namespace(label + "a")
+        second = self._make_namespace(label + "b")
+        places = self._lay_cable(first, second, label, mtu, ("vbt0", "vbt1"), 79)
         if prepare:
             for place in places:
                 prepare(place)
         return Path(label, places[0], places[1], 1024 if mtu < 2048 + 60 else 4096)
+
+
+def second_cable(world, path, mtu):
+    """Another cable between the two places of the path that was made last: a Path of the same places."""
+    places = world._lay_cable(path.server.prefix, path.client.prefix, path.name, mtu, ("vbs0", "vbs1"), 81)
+    return Path(path.name + "-second", *places, path.mtu)
 
 
 def launcher_for_everyone(build, scratch):

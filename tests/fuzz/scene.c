@@ -1,6 +1,9 @@
 /* See scene.h. Some have a port that is done with packets late and in any order, or a rate. */
 #include "scene.h"
 #include "local/local.h"
+#include "roce/failover.h"
+#include "roce/roce.h"
+#include "roce/selective.h"
 #include "../paced.h"
 
 struct input input;
@@ -17,6 +20,14 @@ uint32_t take(unsigned n)
 }
 
 /* ---- The scene --------------------------------------------------------------------------------------------------- */
+
+/* The same host's, by another link. */
+static struct vb_gid further(const struct vb_gid *gid)
+{
+	struct vb_gid other = *gid;
+	other.raw[14] ^= 1;
+	return other;
+}
 
 static void create_qp(unsigned i)
 {
@@ -101,6 +112,7 @@ void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_
 	lane.recovery = kind & 64 ? VB_RECOVERY_SELECTIVE : kind & 128 ? VB_RECOVERY_AGREED : VB_RECOVERY_GO_BACK_N;
 	if (kind & 64 && kind & 128)
 		lane.hold_bytes = 2048;
+	lane.fails_over = lane.recovery == VB_RECOVERY_AGREED;
 	memset(&scene, 0, offsetof(struct scene, memory));
 	scene.peer_qpn = peer_qpn;
 	scene.region = region;
@@ -113,6 +125,7 @@ void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_
 		scene.memory[i] = guard_byte(i);
 	require(vb_nic_create(&nic, &scene.nic) == 0 && vb_nic_set_gid(scene.nic, 0, &scene.local) == 0);
 	require(vb_lane_create(&lane, &scene.lane) == 0 && vb_pd_create(scene.nic, &scene.pd) == 0);
+	vb_lane_set_addresses(scene.lane, &(struct vb_address){ further(&scene.local), 4096 }, 1);
 	require(vb_cq_create(scene.nic, &cq, &scene.cq) == 0);
 	srq.cq = has_tags ? scene.cq : NULL;
 	require(vb_srq_create(scene.pd, &srq, &scene.srq) == 0);
@@ -254,6 +267,22 @@ static void read_headers(struct vb_packet *packet)
 	}
 }
 
+/* From addresses that are the connection's or not; with a secret that counts, as only a peer has it, or another. */
+static void read_path(struct vb_packet *packet, struct vb_path *path, const struct vb_qp *qp)
+{
+	const struct vb_selective *selective = vb_roce(qp)->selective;
+	const struct vb_failover *failover = selective ? selective->failover : NULL;
+	uint32_t way = take(1);
+	packet->secret = failover && way & 4 ? failover->secret : take(2);
+	packet->path_number = take(1);
+	packet->path_flags = (uint8_t)take(1);
+	packet->address = way & 8 ? further(&scene.peer) : vb_gid_from_ipv4(10, 0, 0, (uint8_t)take(1));
+	if (way & 1)
+		path->src = further(&path->src);
+	if (way & 2)
+		path->dst = further(&path->dst);
+}
+
 static void receive(void)
 {
 	static uint8_t payload[VB_MAX_MTU];
@@ -277,6 +306,8 @@ static void receive(void)
 		path.src.raw[15] ^= 1;
 	packet.psn = near(vb_packet_row(&packet)->is_response ? 0xFFFFFC + 16 : 0xFFFFFE + 16);
 	read_headers(&packet);
+	if (vb_packet_row(&packet)->message == VB_MESSAGE_PATH)
+		read_path(&packet, &path, scene.qps[i]);
 	packet.payload_length = vb_packet_row(&packet)->payload == VB_PAYLOAD_NONE ? 0
 				: flags & 8                                        ? 256
 										   : take(2) % 300;

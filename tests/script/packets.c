@@ -266,6 +266,13 @@ static void read_header(struct line *line, struct actor *actor, struct vb_packet
 		packet->expected_psn = (uint32_t)line_number(line, "expected", 0);
 		packet->bits[0] = line_number(line, "bits", 0);
 		break;
+	case VB_PATHETH:
+		packet->secret = line_number(line, "secret", 0);
+		packet->path_number = (uint32_t)line_number(line, "number", 0);
+		break;
+	case VB_ADDRESSETH:
+		packet->address = vb_gid_from_ipv4(10, 0, 0, (uint8_t)line_number(line, "address", 0));
+		break;
 	case VB_AETH:
 		packet->syndrome = read_syndrome(line);
 		packet->msn = (uint32_t)line_number(line, "msn", messages_until(actor, packet->psn));

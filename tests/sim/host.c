@@ -85,7 +85,9 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 		.unknown_peer_allowance = world.network.unknown_peer_allowance,
 		.meets_local_peers = world.is_local,
 		.recovery = world.network.recovery,
-		.hold_bytes = world.network.hold_bytes };
+		.hold_bytes = world.network.hold_bytes,
+		.fails_over = world.network.fails_over };
+	const struct vb_address addresses[] = { { host->gid, 4096 }, { host->further, 4096 } };
 	memset(lane, 0, sizeof(*lane));
 	lane->host = host;
 	lane->slot = slot;
@@ -94,6 +96,7 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 	lane->busy_until = lane->paused_until = lane->last_run = world.now;
 	if (vb_lane_create(&config, &lane->lane))
 		broken("a lane cannot be made");
+	vb_lane_set_addresses(lane->lane, addresses, 2);
 }
 
 static void srq_create(struct host *host, unsigned index)
@@ -134,6 +137,8 @@ void host_open(struct host *host, unsigned index, unsigned lanes)
 	host->index = index;
 	host->gid = world.network.is_ipv6 ? (struct vb_gid){ { 0xfd, [15] = (uint8_t)(index + 1) } }
 					  : vb_gid_from_ipv4(10, 0, 0, (uint8_t)(index + 1));
+	host->further = host->gid;
+	host->further.raw[14] = 1;
 	if (vb_nic_create(&nic, &host->nic) || vb_nic_set_gid(host->nic, 0, &host->gid) ||
 		vb_pd_create(host->nic, &host->pd) || vb_cq_create(host->nic, &cq, &host->cq) ||
 		vb_xrcd_create(host->nic, &host->xrcd))
@@ -340,6 +345,9 @@ static void take_events(struct lane *lane)
 		case VB_EVENT_QP_DIED:
 			world.deaths++;
 			check_death(find_endpoint(event.qp));
+			break;
+		case VB_EVENT_QP_MOVED:
+			world.moves++;
 			break;
 		case VB_EVENT_CQ_ERR:
 			broken("a CQ overran that had room for everything");

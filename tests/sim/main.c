@@ -208,9 +208,10 @@ static void run_seed(uint64_t seed)
 	uint64_t hash = run(seed);
 	printf("  %" PRIu64 " packets, %" PRIu64 " completions, %.1f ms, %" PRIu64 " lost, %" PRIu64
 	       " overflowed, %" PRIu64 " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, %" PRIu64
-	       " held, trace %016" PRIx64 "\n",
+	       " held, %" PRIu64 " moves, trace %016" PRIx64 "\n",
 		world.packets, world.completions, (double)vb_time_since(world.begin, world.now) / (double)VB_MS,
-		world.lost, world.overflowed, world.corrupted, world.timeouts, world.reconnects, world.held, hash);
+		world.lost, world.overflowed, world.corrupted, world.timeouts, world.reconnects, world.held,
+		world.moves, hash);
 	if (world.is_local)
 		local_report();
 	if (options.is_twice && run(seed) != hash)

@@ -51,7 +51,9 @@ static void choose_recovery(struct conditions *n)
 	n->recovery = world.is_recovery_given ? world.recovery : kinds[draw & 3];
 	n->takes_hellos = (draw >> 2 & 3) != 0;
 	n->hold_bytes = (draw >> 4 & 7) == 0 ? 40000 : 0;
-	trace("network: recovery %d, hold %u", n->recovery, n->hold_bytes);
+	n->fails_over = n->recovery == VB_RECOVERY_AGREED && draw >> 7;
+	n->may_exhaust |= n->fails_over;
+	trace("network: recovery %d, hold %u%s", n->recovery, n->hold_bytes, n->fails_over ? ", links die" : "");
 }
 
 void network_choose(void)
@@ -143,9 +145,20 @@ static bool survives_corruption(struct frame *frame)
 static const struct host *find_host(const struct vb_gid *gid)
 {
 	for (unsigned i = 0; i < world.host_count; i++)
-		if (vb_gid_equal(&world.hosts[i].gid, gid))
+		if (vb_gid_equal(&world.hosts[i].gid, gid) || vb_gid_equal(&world.hosts[i].further, gid))
 			return &world.hosts[i];
 	broken("a packet goes to an address that nobody has");
+}
+
+/* The link of that address of the host's, by the time and the seed: one in eight is dead at any time. */
+static bool is_dead(const struct host *host, const struct vb_gid *gid)
+{
+	if (!world.network.fails_over)
+		return false;
+	uint64_t span = (uint64_t)(vb_time_diff(world.now, world.begin) / (40 * VB_MS));
+	uint64_t mixed = (world.seed * 64 + host->index * 2u + (gid->raw[14] & 1)) * 0x9E3779B97F4A7C15u + span;
+	mixed = (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9u;
+	return (mixed >> 40 & 7) == 0;
 }
 
 static void gather(struct frame *frame, const struct vb_outgoing *out, const struct vb_batch *batch)
@@ -196,6 +209,8 @@ static const struct lane *find_lane(const struct host *host, uint32_t qpn)
 
 void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch)
 {
+	const struct host *to = find_host(&out->av->dgid);
+	bool is_lost = is_dead(from->host, &out->av->sgid) || is_dead(to, &out->av->dgid);
 	struct frame *frame = frame_get();
 	world.packets++;
 	if (is_verbose)
@@ -203,11 +218,15 @@ void network_send(struct lane *from, const struct vb_outgoing *out, const struct
 	note((uint64_t)out->packet.opcode << 48 | (uint64_t)out->packet.dest_qpn << 24 | out->packet.psn);
 	frame->packet = out->packet;
 	frame->path = (struct vb_path){
-		.src = from->host->gid, .dst = out->av->dgid, .src_port = out->flow, .hop_limit = 60, .ifindex = 1
+		.src = out->av->sgid, .dst = out->av->dgid, .src_port = out->flow, .hop_limit = 60, .ifindex = 1
 	};
 	gather(frame, out, batch);
+	if (is_lost) {
+		frame_put(frame);
+		return;
+	}
 	fabric_send(world.fabric, &(struct fabric_post){ .from = number_of(from),
-					  .to = number_of(find_lane(find_host(&out->av->dgid), out->packet.dest_qpn)),
+					  .to = number_of(find_lane(to, out->packet.dest_qpn)),
 					  .flow = out->flow,
 					  .wire_bytes = (uint16_t)(vb_packet_wire_length(&out->packet) + 66),
 					  .takes_marks = true,

@@ -112,7 +112,7 @@ struct host {
 	unsigned index;
 	struct vb_nic *nic;
 	struct vb_pd *pd;
-	struct vb_gid gid;
+	struct vb_gid gid, further; /* a link each */
 	struct lane lanes[MAX_LANES];
 	unsigned lane_count;
 	struct vb_cq *cq; /* of all QPs of the host: its lanes share it */
@@ -223,6 +223,7 @@ struct conditions {
 	enum vb_recovery_kind recovery; /* of every lane */
 	bool takes_hellos;              /* all hosts, or every other one alone */
 	uint32_t hold_bytes;
+	bool fails_over;        /* and links die for a while */
 	struct vb_cc_config cc; /* of every lane */
 	struct paced paced;
 	uint32_t unknown_peer_allowance;
@@ -261,7 +262,7 @@ struct world {
 	bool is_quiet;        /* incast: no random traffic */
 	bool is_local;        /* lanes share memory */
 	struct frame *frames; /* spare ones */
-	uint64_t lost, overflowed, corrupted, completions, reconnects, timeouts, deaths;
+	uint64_t lost, overflowed, corrupted, completions, reconnects, timeouts, deaths, moves;
 };
 
 extern struct world world;

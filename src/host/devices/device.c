@@ -239,8 +239,11 @@ void vb_process_refresh_devices(struct vb_process *p)
 	struct vb_device_info *list;
 	size_t count;
 
+	struct vb_further further;
+
 	if (vb_devices_named(NULL, &list, &count) < 0)
 		return;
+	vb_further_read(&further);
 	vb_process_lock(p);
 	vb_list_for_each (node, &p->devices) {
 		struct vb_device *device = vb_container_of(node, struct vb_device, link);
@@ -250,8 +253,11 @@ void vb_process_refresh_devices(struct vb_process *p)
 				now = list[i];
 		update_device(device, &now);
 	}
-	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++)
+	p->further = further;
+	for (unsigned i = 0; i < vb_process_host_lane_count(p); i++) {
 		vb_host_peers_address_change(p->host_lanes[i]);
+		vb_lane_set_addresses(p->host_lanes[i]->lane, further.addresses, further.count);
+	}
 	vb_process_unlock(p);
 	free(list);
 }

@@ -56,6 +56,7 @@ struct vb_host_lane {
 	struct vb_accounts *accounts; /* as is this */
 	struct vb_frames *frames;     /* once a raw packet QP was made */
 	struct vb_quota deaths;       /* of QPs, that are explained */
+	struct vb_quota moves;        /* likewise, to other addresses and back */
 	struct vb_quota questions;    /* after peers that are silent */
 	struct vb_fate fates[VB_FATES];
 	vb_time silence_seen_at; /* when it was last looked for peers that are silent */
@@ -145,6 +146,8 @@ void vb_host_lane_ask_after(struct vb_host_lane *host_lane, struct vb_qp *qp);
 #define VB_SILENCE_LOOK (1 * VB_S)
 void vb_host_lane_ask_after_silent(struct vb_host_lane *host_lane);
 /* One line for stderr, kept in host lane->unsaid: who, where, why, for how long, what to check. With the mutex held. */
+/* The QP goes on over another pair of addresses, or is back. */
+void vb_host_lane_explain_move(struct vb_host_lane *host_lane, struct vb_qp *qp);
 void vb_host_lane_explain_death(struct vb_host_lane *host_lane, const struct vb_device_info *device, struct vb_qp *qp);
 
 #endif

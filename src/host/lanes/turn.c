@@ -145,6 +145,8 @@ void vb_turn_dispatch(struct vb_host_lane *d)
 			vb_host_lane_explain_death(d, &device->info, event.qp);
 		else if (event.kind == VB_EVENT_QP_SILENT)
 			vb_host_lane_ask_after(d, event.qp);
+		else if (event.kind == VB_EVENT_QP_MOVED)
+			vb_host_lane_explain_move(d, event.qp);
 		else
 			device->sink.on_event(&event);
 	}

@@ -153,6 +153,22 @@ static void add_congestion(struct vb_line *line, const struct vb_qp_account *acc
 		vb_line_add(line, ", %u as probes", account->probes);
 }
 
+/* Of a QP that has moved: how often, why, and how much went elsewhere. */
+static void add_moves(struct vb_line *line, const struct vb_qp_account *account)
+{
+	const struct vb_moves *moves = &account->moves;
+	char from[VB_TEXT_GID], to[VB_TEXT_GID], elsewhere[32];
+
+	if (!moves->moved && !moves->followed)
+		return;
+	vb_line_add(line, ", moved %u times for silence and %u with its peer, returned %u times", moves->moved,
+		moves->followed, moves->returned);
+	if (moves->acked[1])
+		vb_line_add(line, ", %s acknowledged elsewhere",
+			vb_text_bytes(moves->acked[1], elsewhere, sizeof(elsewhere)));
+	vb_line_add(line, ", now from %s to %s", vb_text_gid(&moves->from, from), vb_text_gid(&moves->to, to));
+}
+
 static const char *kind_of(enum vb_qp_type type)
 {
 	return type == VB_QP_RC ? "RC" : type == VB_QP_UC ? "UC" : "XRC";
@@ -160,7 +176,7 @@ static const char *kind_of(enum vb_qp_type type)
 
 static void tell_one(const struct vb_qp_account *account, vb_summary_say *say, void *user)
 {
-	char text[400];
+	char text[600];
 	struct vb_line line = { text, sizeof(text), 0 };
 	char peer[VB_TEXT_GID];
 
@@ -170,6 +186,7 @@ static void tell_one(const struct vb_qp_account *account, vb_summary_say *say, v
 		vb_line_add(&line, ", shared memory");
 	else
 		add_congestion(&line, account);
+	add_moves(&line, account);
 	say(user, text);
 }
 

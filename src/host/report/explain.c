@@ -202,6 +202,23 @@ void vb_explain_mtu(const struct vb_mtu_refusal *refusal, char *text, size_t siz
 	vb_line_add(&line, "; make the interfaces' MTU equal");
 }
 
+void vb_explain_move(const struct vb_qp_account *account, const char *interface, char *line, size_t size)
+{
+	const struct vb_moves *moves = &account->moves;
+	char from[VB_TEXT_GID], to[VB_TEXT_GID], peer[VB_TEXT_GID];
+
+	vb_text_gid(&moves->from, from);
+	vb_text_gid(&moves->to, to);
+	if (!moves->is_away)
+		snprintf(
+			line, size, "qp 0x%x: back on its own path, %s to %s by %s", account->qpn, from, to, interface);
+	else
+		snprintf(line, size, "qp 0x%x: peer %s %s, so it goes on from %s to %s by %s", account->qpn,
+			vb_text_gid(&account->peer, peer),
+			moves->is_with_peer ? "has left its own path" : "does not answer on its own path", from, to,
+			interface);
+}
+
 /* ---- The live side ----------------------------------------------------------------------------------------------- */
 
 /* False when enough lines were written this second; a later line tells how many were not, unless what is NULL. */
@@ -345,6 +362,17 @@ void vb_host_lane_ask_after_silent(struct vb_host_lane *d)
 		if (silent_for >= SILENT_FOR && silent_for < SILENT_FOR + since)
 			vb_host_lane_ask_after(d, qp);
 	}
+}
+
+void vb_host_lane_explain_move(struct vb_host_lane *d, struct vb_qp *qp)
+{
+	struct vb_qp_account account;
+	char line[256];
+
+	if (!vb_qp_account(qp, &account) || !may_speak(&d->moves, "queue pairs moved", &d->unsaid))
+		return;
+	vb_explain_move(&account, vb_further_interface(&d->process->further, &account.moves.from), line, sizeof(line));
+	vb_log_later(&d->unsaid, VB_LOG_WARN, "%s", line);
 }
 
 void vb_host_lane_explain_death(struct vb_host_lane *d, const struct vb_device_info *device, struct vb_qp *qp)

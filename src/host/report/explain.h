@@ -22,6 +22,8 @@ struct vb_death {
 };
 
 void vb_explain(const struct vb_death *death, char *line, size_t size);
+/* A QP has moved, and goes over that interface of ours now. */
+void vb_explain_move(const struct vb_qp_account *account, const char *interface, char *line, size_t size);
 /* The answer of a peer's broker about the process of a QP that did not answer. False: it explains nothing. */
 bool vb_explain_process(const struct vb_discovery *answer, const struct vb_gid *peer, char *line, size_t size);
 /* The network could not deliver the question: error is -ECONNREFUSED where the port is closed. */

@@ -406,6 +406,17 @@ def doctor__names_that_are_no_device_are_told_apart():
     equal(done.stderr, "")
 
 
+def doctor__says_whether_connections_go_over_to_another_interface():
+    links = ("for n in 1 2; do ip link add rail$n type veth peer name far$n; ip addr add 10.9.$n.1/24 dev rail$n; "
+             "ip link set rail$n up; done; ")
+    done = in_own_network(links + "$V doctor; VERBENA_DEVICES=rail1 $V doctor; VERBENA_PATHS=1 $V doctor")
+    if "vb_rail1" not in done.stdout:
+        raise Skip("no pair of interfaces may be made here")
+    contains(done.stdout, "connections go over to another interface when theirs dies: rail1, rail2")
+    contains(done.stdout, "none: it takes a second interface")
+    contains(done.stdout, "off, by VERBENA_PATHS=1")
+
+
 def run__programs_say_once_what_devices_are_named_in_vain():
     def lines(wanted):
         done = in_own_network(f"VERBENA_DEVICES={wanted} $V run -- ibv_devinfo")

@@ -71,6 +71,20 @@ static void qp__that_has_no_rate_says_none(void **state)
 		"qp 0x10002: UC, peer 10.0.0.2 qpn 0x20002, window, CNPs 0 received, 0 sent, 0 packets sent again");
 }
 
+static void qp__that_has_moved_says_how_often_and_where_it_is(void **state)
+{
+	struct vb_qp_account account = connected(0x10002);
+	account.moves = (struct vb_moves){ .moved = 2,
+		.followed = 1,
+		.returned = 1,
+		.acked = { 0, 5000000 },
+		.from = vb_gid_from_ipv4(10, 1, 0, 1),
+		.to = vb_gid_from_ipv4(10, 1, 0, 2) };
+	struct said said = told(&account, 1);
+	assert_non_null(strstr(said.lines[0], ", moved 2 times for silence and 1 with its peer, returned 1 times, "
+					      "5.0 MB acknowledged elsewhere, now from 10.1.0.1 to 10.1.0.2"));
+}
+
 static void qp__by_memory_says_so_and_nothing_else(void **state)
 {
 	struct vb_qp_account account = connected(0x10002);
@@ -139,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(qp__that_is_paced_says_its_rate_and_what_it_achieved),
 		cmocka_unit_test(qp__that_has_no_rate_says_none),
+		cmocka_unit_test(qp__that_has_moved_says_how_often_and_where_it_is),
 		cmocka_unit_test(qp__by_memory_says_so_and_nothing_else),
 		cmocka_unit_test(nothing__is_said_of_no_qps),
 		cmocka_unit_test(qps__that_are_many_are_summed_up),

@@ -85,6 +85,24 @@ static void explain__question_that_did_not_arrive(void **state)
 	assert_string_equal(line, "10.0.0.2 qpn 0x1a2: its host cannot be reached any more (No route to host)");
 }
 
+static void explain__move_says_why_and_by_which_interface(void **state)
+{
+	struct vb_qp_account account = { .qpn = 0x10042, .peer = vb_gid_from_ipv4(10, 0, 0, 2) };
+
+	account.moves.from = vb_gid_from_ipv4(10, 1, 0, 1);
+	account.moves.to = vb_gid_from_ipv4(10, 1, 0, 2);
+	account.moves.is_away = true;
+	vb_explain_move(&account, "eth1", line, sizeof(line));
+	assert_string_equal(line, "qp 0x10042: peer 10.0.0.2 does not answer on its own path, so it goes on from "
+				  "10.1.0.1 to 10.1.0.2 by eth1");
+	account.moves.is_with_peer = true;
+	vb_explain_move(&account, "eth1", line, sizeof(line));
+	assert_non_null(strstr(line, "peer 10.0.0.2 has left its own path, so it goes on"));
+	account.moves.is_away = false;
+	vb_explain_move(&account, "eth1", line, sizeof(line));
+	assert_string_equal(line, "qp 0x10042: back on its own path, 10.1.0.1 to 10.1.0.2 by eth1");
+}
+
 static void explain__only_full_size_packets_vanish(void **state)
 {
 	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
@@ -232,6 +250,7 @@ int main(void)
 		cmocka_unit_test(explain__death_says_how_the_peers_process_is),
 		cmocka_unit_test(explain__process_that_is_stopped),
 		cmocka_unit_test(explain__question_that_did_not_arrive),
+		cmocka_unit_test(explain__move_says_why_and_by_which_interface),
 		cmocka_unit_test(explain__only_full_size_packets_vanish),
 		cmocka_unit_test(explain__own_buffer_overflowed),
 		cmocka_unit_test(explain__refusal_names_the_peer),

@@ -48,6 +48,22 @@ static void parse__good_values_are_taken(void **state)
 	assert_ptr_equal(settings.cc.algorithm, &vb_cc_none);
 }
 
+static void parse__one_path_is_never_left(void **state)
+{
+	static const struct {
+		const char *entry;
+		uint32_t paths;
+		bool fails_over;
+	} cases[] = { { "HOME=/", 1, true }, { "VERBENA_PATHS=auto", 1, true }, { "VERBENA_PATHS=1", 1, false },
+		{ "VERBENA_PATHS=8", 8, true } };
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		assert_int_equal(parse_one(cases[i].entry), 0);
+		assert_int_equal(settings.paths, cases[i].paths);
+		assert_int_equal(settings.fails_over, cases[i].fails_over);
+	}
+}
+
 static void parse__empty_is_as_if_unset(void **state)
 {
 	assert_int_equal(parse_one("VERBENA_RCVBUF="), 0);
@@ -173,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse__nothing_gives_the_defaults),
 		cmocka_unit_test(parse__good_values_are_taken),
+		cmocka_unit_test(parse__one_path_is_never_left),
 		cmocka_unit_test(parse__empty_is_as_if_unset),
 		cmocka_unit_test(parse__bad_values_say_what_is_allowed),
 		cmocka_unit_test(parse__unknown_names_are_refused),

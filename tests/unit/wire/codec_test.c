@@ -61,6 +61,15 @@ static struct vb_packet random_packet(struct vb_random *random, uint8_t opcode)
 			packet.bits[0] = vb_random_u64(random);
 			packet.bits[1] = vb_random_u64(random);
 			break;
+		case VB_PATHETH:
+			packet.secret = vb_random_u64(random);
+			packet.path_flags = (uint8_t)vb_random_u64(random);
+			packet.path_number = vb_random_u64(random) & 0xFFFFFF;
+			break;
+		case VB_ADDRESSETH:
+			for (unsigned i = 0; i < sizeof(packet.address.raw); i++)
+				packet.address.raw[i] = (uint8_t)vb_random_u64(random);
+			break;
 		}
 	}
 	uint8_t kind = vb_packet_row(&packet)->payload;
@@ -110,6 +119,10 @@ static void assert_same_packet(const struct vb_packet *a, const struct vb_packet
 	assert_int_equal(a->expected_psn, b->expected_psn);
 	assert_int_equal(a->named, b->named);
 	assert_memory_equal(a->bits, b->bits, sizeof(a->bits));
+	assert_true(a->secret == b->secret);
+	assert_int_equal(a->path_number, b->path_number);
+	assert_int_equal(a->path_flags, b->path_flags);
+	assert_memory_equal(&a->address, &b->address, sizeof(a->address));
 	assert_int_equal(a->payload_length, b->payload_length);
 }
 

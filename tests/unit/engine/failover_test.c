@@ -1,0 +1,476 @@
+/* Two ends with two links between them, one for each subnet; what happens when one dies, and when it comes back. */
+#include "rig.h"
+#include "roce/failover.h"
+#include "roce/selective.h"
+
+enum { STEP_US = 50, MESSAGE = 4 * RIG_MTU };
+#define STEP (STEP_US * VB_US)
+
+struct end {
+	struct rig *rig;
+	struct vb_qp *qp;
+	bool hears[2]; /* what comes by that link */
+	unsigned done, posted;
+	unsigned left[256]; /* packets of each opcode, ever */
+};
+
+struct two {
+	struct end end[2];
+	vb_time now;
+};
+
+static struct vb_gid address(unsigned end, unsigned link)
+{
+	return vb_gid_from_ipv4(10, (uint8_t)(link + 1), 0, (uint8_t)(end + 1));
+}
+
+static void connect_end(struct end *end, unsigned self, uint32_t dest_qpn)
+{
+	struct vb_qp_attr attr = { .path_mtu = RIG_MTU,
+		.port = 1,
+		.dest_qpn = dest_qpn,
+		.sq_psn = RIG_SQ_PSN,
+		.rq_psn = RIG_SQ_PSN,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 12,
+		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
+		.av = { .sgid = address(self, 0), .dgid = address(1 - self, 0) } };
+	rig_modify(end->rig, end->qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
+	attr.state = VB_QPS_RTR;
+	assert_int_equal(vb_qp_modify(end->qp, &attr,
+				 VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
+					 VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
+				 end->rig->now),
+		0);
+	attr.state = VB_QPS_RTS;
+	assert_int_equal(vb_qp_modify(end->qp, &attr,
+				 VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_SQ_PSN |
+					 VB_QP_MAX_QP_RD_ATOMIC,
+				 end->rig->now),
+		0);
+}
+
+/* addresses: of each end, how many it may use; 0: it does not fail over. */
+static struct two *open_two(unsigned first, unsigned second)
+{
+	const unsigned addresses[] = { first, second };
+	struct two *two = calloc(1, sizeof(*two));
+	two->now = VB_S;
+	for (unsigned i = 0; i < 2; i++) {
+		struct end *end = &two->end[i];
+		struct vb_gid other = address(1 - i, 0);
+		struct vb_address all[] = { { address(i, 0), 4096 }, { address(i, 1), 4096 } };
+		end->rig = rig_open_lane(256, &(struct vb_lane_config){ .seed = i + 1,
+						      .slot = (uint8_t)(i + 1),
+						      .patience = 32 * VB_MS,
+						      .recovery = VB_RECOVERY_AGREED,
+						      .fails_over = addresses[i] > 0 });
+		end->rig->now = two->now;
+		vb_lane_set_addresses(end->rig->lane, all, addresses[i]);
+		vb_lane_set_peer(end->rig->lane, &other,
+			&(struct vb_peer_facts){ .is_verbena = true, .takes_hellos = true, .receive_buffer = 1 << 20 });
+		end->qp = rig_qp(end->rig, NULL);
+		end->hears[0] = end->hears[1] = true;
+		for (unsigned k = 0; k < RIG_BYTES / 2; k++)
+			end->rig->memory[k] = (uint8_t)(k * 7 + k / 251 + i);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		connect_end(&two->end[i], i, vb_qp_number(two->end[1 - i].qp));
+	return two;
+}
+
+static void close_two(struct two *two)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(vb_qp_destroy(two->end[i].qp), 0);
+		rig_close(two->end[i].rig);
+	}
+	free(two);
+}
+
+/* Packets between addresses of different links reach nobody. */
+static void deliver(struct end *to, const struct vb_batch *batch, const struct vb_outgoing *out)
+{
+	uint8_t bytes[RIG_MTU], *end = bytes;
+	struct vb_packet packet = out->packet;
+	struct vb_path path = { .src = out->av->sgid, .dst = out->av->dgid };
+	unsigned link = path.dst.raw[13] - 1u;
+	if (path.src.raw[13] != path.dst.raw[13] || !to->hears[link])
+		return;
+	for (unsigned i = 0; i < out->iov_count; i++) {
+		const struct vb_iov *iov = &batch->iov[out->iov_first + i];
+		memcpy(end, iov->base, iov->length);
+		end += iov->length;
+	}
+	packet.payload = bytes;
+	vb_lane_receive(to->rig->lane, &path, &packet, 1, to->rig->now);
+	vb_lane_check(to->rig->lane);
+}
+
+static void turn(struct end *end, struct end *other)
+{
+	struct rig *rig = end->rig;
+	struct vb_wc wc[16];
+	int n;
+	vb_lane_advance(rig->lane, rig->now);
+	while (rig_transmit(rig) > 0) {
+		for (unsigned i = 0; i < rig->batch.count; i++) {
+			end->left[rig->batch.out[i].packet.opcode]++;
+			deliver(other, &rig->batch, &rig->batch.out[i]);
+		}
+	}
+	while ((n = vb_cq_poll(rig->cq, wc, 16)) > 0)
+		for (int i = 0; i < n; i++, end->done++)
+			assert_int_equal(wc[i].status, VB_WC_SUCCESS);
+}
+
+static void step(struct two *two)
+{
+	two->now = vb_time_add(two->now, STEP);
+	for (unsigned i = 0; i < 2; i++)
+		two->end[i].rig->now = two->now;
+	turn(&two->end[0], &two->end[1]);
+	turn(&two->end[1], &two->end[0]);
+}
+
+static void run(struct two *two, vb_time span)
+{
+	for (vb_time end = vb_time_add(two->now, span); vb_time_before(two->now, end);)
+		step(two);
+}
+
+static void post(struct two *two, unsigned from, enum vb_wr_opcode opcode)
+{
+	struct end *end = &two->end[from];
+	struct rig *peer = two->end[1 - from].rig;
+	uint32_t at = end->posted++ % 8 * MESSAGE;
+	bool is_read = opcode == VB_WR_RDMA_READ;
+	struct vb_sge sge = rig_sge(end->rig, (is_read ? RIG_BYTES / 2 : 0) + at, MESSAGE);
+	struct vb_send_wr wr = { .opcode = opcode, .flags = VB_SEND_SIGNALED, .sges = &sge, .sge_count = 1 };
+	wr.remote_addr = (uintptr_t)peer->memory + (is_read ? 0 : RIG_BYTES / 2) + at;
+	wr.rkey = vb_mr_key(peer->mr);
+	rig_post(end->qp, &wr);
+}
+
+/* So many messages one after the other; gives the longest time that one took. */
+static vb_time exchange(struct two *two, unsigned from, enum vb_wr_opcode opcode, unsigned count)
+{
+	struct end *end = &two->end[from];
+	vb_time longest = 0;
+	for (unsigned i = 0; i < count; i++) {
+		vb_time since = two->now;
+		unsigned before = end->done;
+		post(two, from, opcode);
+		while (end->done == before) {
+			step(two);
+			assert_true(vb_time_since(since, two->now) < VB_S);
+		}
+		vb_time took = vb_time_since(since, two->now);
+		longest = took > longest ? took : longest;
+	}
+	return longest;
+}
+
+static void cut(struct two *two, unsigned link)
+{
+	two->end[0].hears[link] = two->end[1].hears[link] = false;
+}
+
+static void mend(struct two *two, unsigned link)
+{
+	two->end[0].hears[link] = two->end[1].hears[link] = true;
+}
+
+static uint64_t counter(const struct two *two, unsigned end, enum vb_counter which)
+{
+	return rig_counter(two->end[end].rig, which);
+}
+
+static unsigned path_packets(const struct end *end)
+{
+	return end->left[VB_PATH_ADDRESS] + end->left[VB_PATH_PROBE] + end->left[VB_PATH_ANSWER];
+}
+
+static struct vb_failover *failover(const struct end *end)
+{
+	return vb_roce(end->qp)->selective->failover;
+}
+
+static void assert_written(const struct two *two, unsigned from)
+{
+	assert_memory_equal(two->end[from].rig->memory, two->end[1 - from].rig->memory + RIG_BYTES / 2, RIG_BYTES / 2);
+}
+
+/* ---- A link dies ------------------------------------------------------------------------------------------------- */
+
+static void qp__goes_on_over_the_other_link_and_comes_back(void **state)
+{
+	struct two *two = open_two(2, 2);
+	assert_true(exchange(two, 0, VB_WR_RDMA_WRITE, 100) < VB_MS);
+	cut(two, 0);
+	vb_time gap = exchange(two, 0, VB_WR_RDMA_WRITE, 1);
+	assert_true(gap > 16 * VB_MS && gap < 40 * VB_MS);
+	assert_true(exchange(two, 0, VB_WR_RDMA_WRITE, 2000) < VB_MS);
+	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 1);
+	assert_int_equal(counter(two, 1, VB_PATH_FOLLOWS), 1);
+	assert_int_equal(counter(two, 0, VB_TIMEOUTS), 0);
+	assert_int_equal(two->end[0].qp->requester.retries_left, 7);
+	struct vb_qp_account account;
+	assert_true(vb_qp_account(two->end[0].qp, &account));
+	assert_int_equal(account.moves.moved, 1);
+	struct vb_gid other = address(0, 1), own = address(1, 0);
+	assert_true(vb_gid_equal(&account.moves.from, &other));
+	assert_true(account.moves.acked[1] > 1900 * MESSAGE);
+	struct vb_qp_attr attr;
+	struct vb_qp_config config;
+	vb_qp_query(two->end[0].qp, &attr, &config);
+	assert_true(vb_gid_equal(&attr.av.dgid, &own));
+	mend(two, 0);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 3000); /* 150 ms */
+	assert_int_equal(counter(two, 0, VB_PATH_RETURNS), 1);
+	assert_int_equal(failover(&two->end[0])->in_use, 0);
+	assert_int_equal(failover(&two->end[1])->in_use, 0);
+	assert_int_equal(counter(two, 0, VB_QP_ERRORS), 0);
+	assert_written(two, 0);
+	close_two(two);
+}
+
+static void qp__reads_over_the_other_link(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_READ, 8);
+	cut(two, 0);
+	assert_true(exchange(two, 0, VB_WR_RDMA_READ, 8) < 40 * VB_MS);
+	assert_memory_equal(two->end[1].rig->memory, two->end[0].rig->memory + RIG_BYTES / 2, RIG_BYTES / 2);
+	close_two(two);
+}
+
+/* The end that hears nothing sends all the same. */
+static void qp__moves_when_one_direction_dies(void **state)
+{
+	for (unsigned deaf = 0; deaf < 2; deaf++) {
+		struct two *two = open_two(2, 2);
+		exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+		exchange(two, 1, VB_WR_RDMA_WRITE, 8);
+		two->end[deaf].hears[0] = false;
+		for (unsigned i = 0; i < 8; i++) {
+			post(two, 0, VB_WR_RDMA_WRITE);
+			post(two, 1, VB_WR_RDMA_WRITE);
+			run(two, 40 * VB_MS);
+		}
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(two->end[i].done, 16);
+			assert_int_equal(failover(&two->end[i])->in_use, VB_ADDRESSES + 1);
+			assert_written(two, i);
+		}
+		close_two(two);
+	}
+}
+
+static void qps__that_both_send_end_on_the_same_pair(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1);
+	for (unsigned round = 0; round < 6; round++) {
+		if (round % 2)
+			mend(two, 0);
+		else
+			cut(two, 0);
+		for (unsigned i = 0; i < 200; i++) {
+			post(two, 0, VB_WR_RDMA_WRITE);
+			post(two, 1, VB_WR_RDMA_WRITE);
+			while (two->end[0].done < two->end[0].posted || two->end[1].done < two->end[1].posted)
+				step(two);
+			run(two, 4 * VB_MS);
+		}
+		assert_int_equal(failover(&two->end[0])->in_use, round % 2 ? 0 : VB_ADDRESSES + 1);
+		assert_int_equal(failover(&two->end[1])->in_use, round % 2 ? 0 : VB_ADDRESSES + 1);
+	}
+	assert_written(two, 0);
+	assert_written(two, 1);
+	close_two(two);
+}
+
+static void qp__that_finds_no_way_fails_as_ever(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	cut(two, 0);
+	cut(two, 1);
+	post(two, 0, VB_WR_RDMA_WRITE);
+	struct vb_wc wc;
+	int n = 0;
+	for (unsigned i = 0; i < 20000 && n == 0; i++) {
+		two->now = two->end[0].rig->now = vb_time_add(two->now, STEP);
+		vb_lane_advance(two->end[0].rig->lane, two->now);
+		rig_transmit(two->end[0].rig);
+		n = vb_cq_poll(two->end[0].rig->cq, &wc, 1);
+	}
+	assert_int_equal(n, 1);
+	assert_int_equal(wc.status, VB_WC_RETRY_EXC_ERR);
+	assert_true(counter(two, 0, VB_PATH_PROBES) < 100);
+	close_two(two);
+}
+
+/* A peer that does not run answers on the pair in use, when it runs again, and nothing moves. */
+static void qp__stays_where_a_slow_peer_answers(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	for (unsigned i = 0; i < 10; i++) {
+		post(two, 0, VB_WR_RDMA_WRITE);
+		bool heard[] = { true, true };
+		memcpy(two->end[0].hears, (bool[]){ false, false }, sizeof(heard));
+		run(two, 25 * VB_MS);
+		memcpy(two->end[0].hears, heard, sizeof(heard));
+		run(two, 100 * VB_MS);
+		assert_int_equal(two->end[0].done, two->end[0].posted);
+	}
+	assert_int_equal(failover(&two->end[0])->in_use, 0);
+	close_two(two);
+}
+
+/* ---- Who says what ----------------------------------------------------------------------------------------------- */
+
+static void ends__with_one_address_each_say_nothing_of_paths(void **state)
+{
+	const unsigned without[][2] = { { 1, 1 }, { 0, 2 }, { 2, 0 }, { 0, 0 } };
+	for (unsigned i = 0; i < COUNT_OF(without); i++) {
+		struct two *two = open_two(without[i][0], without[i][1]);
+		exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+		exchange(two, 1, VB_WR_RDMA_WRITE, 2000);
+		assert_non_null(vb_roce(two->end[0].qp)->selective);
+		assert_int_equal(path_packets(&two->end[0]) + path_packets(&two->end[1]), 0);
+		close_two(two);
+	}
+}
+
+static void ends__that_carry_packets_ask_nothing(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 2000);
+	exchange(two, 1, VB_WR_RDMA_WRITE, 2000);
+	assert_int_equal(two->end[0].left[VB_PATH_ADDRESS], 1);
+	assert_int_equal(two->end[1].left[VB_PATH_ADDRESS], 1);
+	assert_int_equal(two->end[0].left[VB_PATH_PROBE] + two->end[1].left[VB_PATH_PROBE], 0);
+	close_two(two);
+}
+
+/* ---- Strangers --------------------------------------------------------------------------------------------------- */
+
+static void receive_from(struct two *two, unsigned at, struct vb_gid src, struct vb_packet packet)
+{
+	struct end *end = &two->end[at];
+	struct vb_path path = { .src = src, .dst = address(at, 1) };
+	packet.pkey = VB_PKEY_DEFAULT;
+	packet.dest_qpn = vb_qp_number(end->qp);
+	vb_lane_receive(end->rig->lane, &path, &packet, 1, end->rig->now);
+	vb_lane_check(end->rig->lane);
+}
+
+static void address__that_is_not_proved_is_not_heard(void **state)
+{
+	struct two *two = open_two(2, 2);
+	uint8_t payload[64] = { 0xAA };
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	struct vb_packet write = { .opcode = VB_WRITE_ONLY,
+		.psn = two->end[1].qp->responder.expected_psn,
+		.va = (uintptr_t)two->end[1].rig->memory,
+		.rkey = vb_mr_key(two->end[1].rig->mr),
+		.dma_length = sizeof(payload),
+		.payload = payload,
+		.payload_length = sizeof(payload) };
+	uint8_t before = two->end[1].rig->memory[0];
+	receive_from(two, 1, address(0, 1), write);
+	receive_from(two, 1, vb_gid_from_ipv4(10, 9, 9, 9), write);
+	assert_int_equal(counter(two, 1, VB_DROP_ADDRESS), 2);
+	assert_int_equal(two->end[1].rig->memory[0], before);
+	assert_int_equal(two->end[1].qp->responder.expected_psn, write.psn);
+	close_two(two);
+}
+
+static void question__without_the_secret_is_not_answered(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	uint64_t secret = failover(&two->end[1])->secret;
+	for (uint8_t opcode = VB_PATH_PROBE; opcode <= VB_PATH_ADDRESS; opcode++) {
+		receive_from(two, 1, address(0, 1), (struct vb_packet){ .opcode = opcode, .secret = secret + 1 });
+		receive_from(two, 1, vb_gid_from_ipv4(10, 9, 9, 9),
+			(struct vb_packet){ .opcode = opcode, .secret = secret });
+	}
+	/* an answer that was not asked for proves nothing */
+	receive_from(two, 1, address(0, 1), (struct vb_packet){ .opcode = VB_PATH_ANSWER, .secret = secret });
+	assert_int_equal(counter(two, 1, VB_DROP_PROBE), 7);
+	assert_int_equal(rig_transmit(two->end[1].rig), 0);
+	assert_false(failover(&two->end[1])->pairs[VB_ADDRESSES + 1].is_proved);
+	close_two(two);
+}
+
+/* With the secret, but from where nobody answers: one answer, one question, and nothing more in the same millisecond.
+ */
+static void question__is_answered_once_and_proves_nothing(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	struct vb_packet question = {
+		.opcode = VB_PATH_PROBE, .secret = failover(&two->end[1])->secret, .path_flags = VB_PATH_IS_USED
+	};
+	question.path_number = 1;
+	for (unsigned i = 0; i < 10; i++)
+		receive_from(two, 1, address(0, 1), question);
+	assert_int_equal(rig_transmit(two->end[1].rig), 2);
+	const struct vb_outgoing *out = two->end[1].rig->batch.out;
+	assert_int_equal(out[0].packet.opcode, VB_PATH_ANSWER);
+	assert_int_equal(out[1].packet.opcode, VB_PATH_PROBE);
+	assert_int_equal(vb_packet_wire_length(&out[0].packet), vb_packet_wire_length(&question));
+	assert_int_equal(out[0].packet.secret, failover(&two->end[0])->secret);
+	receive_from(two, 1, address(0, 1), question);
+	assert_int_equal(rig_transmit(two->end[1].rig), 1);
+	assert_int_equal(failover(&two->end[1])->in_use, 0);
+	assert_false(failover(&two->end[1])->pairs[VB_ADDRESSES + 1].is_proved);
+	close_two(two);
+}
+
+static void secret__of_the_peer_is_the_first_that_it_says(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	uint64_t told = failover(&two->end[1])->peer_secret;
+	struct vb_path path = { .src = address(0, 0), .dst = address(1, 0) };
+	struct vb_packet forged = { .opcode = VB_PATH_ADDRESS,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = vb_qp_number(two->end[1].qp),
+		.secret = told + 1,
+		.path_number = 1,
+		.address = vb_gid_from_ipv4(10, 9, 9, 9) };
+	vb_lane_receive(two->end[1].rig->lane, &path, &forged, 1, two->now);
+	assert_int_equal(failover(&two->end[1])->peer_secret, told);
+	assert_int_equal(failover(&two->end[1])->their_count, 2);
+	assert_int_equal(counter(two, 1, VB_DROP_PROBE), 1);
+	assert_true(failover(&two->end[0])->secret != failover(&two->end[1])->secret);
+	close_two(two);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qp__goes_on_over_the_other_link_and_comes_back),
+		cmocka_unit_test(qp__reads_over_the_other_link),
+		cmocka_unit_test(qp__moves_when_one_direction_dies),
+		cmocka_unit_test(qps__that_both_send_end_on_the_same_pair),
+		cmocka_unit_test(qp__that_finds_no_way_fails_as_ever),
+		cmocka_unit_test(qp__stays_where_a_slow_peer_answers),
+		cmocka_unit_test(ends__with_one_address_each_say_nothing_of_paths),
+		cmocka_unit_test(ends__that_carry_packets_ask_nothing),
+		cmocka_unit_test(address__that_is_not_proved_is_not_heard),
+		cmocka_unit_test(question__without_the_secret_is_not_answered),
+		cmocka_unit_test(question__is_answered_once_and_proves_nothing),
+		cmocka_unit_test(secret__of_the_peer_is_the_first_that_it_says),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
