@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """bench: what the numbers in docs/figures.md come from. Ratios are of neighbouring runs in one round; each figure is the
-median of the rounds, with the smallest and largest beside it. What misses what is wanted of it is named at the end,
+median of the rounds, with quartiles, the smallest and largest beside it. What misses what is wanted of it is named at the end,
 with what bounds it, and makes the exit status 1."""
 
 import argparse
@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 import ends as between
+import loss
 import measure
 import over_verbs
 import same_host
@@ -35,6 +36,9 @@ def rows_of(part, of_each_round, once=()):
 
 ROWS = rows_of("same-host", same_host.ROUNDS) + rows_of("wire", wire.ROUNDS, wire.ONCE)
 PROGRAM_ROWS = rows_of("programs", over_verbs.ROUNDS)
+LOSS_ROWS = rows_of("loss", loss.ROUNDS)
+EVERY_ROW = ROWS + PROGRAM_ROWS + LOSS_ROWS
+PAIRS = 9  # rounds where all that runs is of loss
 
 
 @dataclasses.dataclass
@@ -45,6 +49,7 @@ class Bench:
     cores: tuple
     world: places.World
     figures: Figures
+    round: int = 0
 
     @functools.cached_property
     def same_host(self):
@@ -64,7 +69,7 @@ def chosen(patterns, with_programs):
     if not patterns:
         return PROGRAM_ROWS if with_programs else ROWS
     rows, unmatched = [], set(patterns)
-    for row in ROWS + PROGRAM_ROWS:
+    for row in EVERY_ROW:
         matching = {pattern for pattern in patterns
                     if any(fnmatch.fnmatch(name, pattern) for name in (row.part, row.name, f"{row.part}/{row.name}"))}
         unmatched -= matching
@@ -88,6 +93,7 @@ def run_row(bench, row, said, failures):
 def run_rows(bench, rows, rounds, failures):
     """All rows in every round, so that each meets what the machine does besides."""
     for number in range(rounds):
+        bench.round = number
         for row in (row for row in rows if not row.is_once):
             run_row(bench, row, f"round {number + 1} of {rounds}", failures)
     for row in (row for row in rows if row.is_once):
@@ -133,7 +139,7 @@ def measure_all(options, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", default=str(ROOT / "build"))
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", "--pairs", type=int, help="5; of loss alone, where a round is a pair, 9")
     parser.add_argument("--seconds", type=int, default=2, help="of one measurement")
     parser.add_argument("--only", metavar="ROW", action="append",
                         help="a part, a row, or a pattern of them: wire, send-lat, 'same-host/*-lat'; again for more")
@@ -143,10 +149,12 @@ def main():
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is removed
     if options.list:
-        print("\n".join(f"{row.part}/{row.name}" for row in ROWS + PROGRAM_ROWS))
+        print("\n".join(f"{row.part}/{row.name}" for row in EVERY_ROW))
         return 0
     try:
-        return measure_all(options, chosen(options.only, options.programs))
+        rows = chosen(options.only, options.programs)
+        options.rounds = options.rounds or (PAIRS if {row.part for row in rows} == {"loss"} else 5)
+        return measure_all(options, rows)
     except Failure as failure:
         print(failure)
         return 1

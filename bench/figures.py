@@ -19,6 +19,14 @@ class Figure:
         return statistics.median(self.values) if self.values else None
 
     @property
+    def quartiles(self):
+        """(lower, upper)"""
+        if len(self.values) < 2:
+            return self.median, self.median
+        lower, _, upper = statistics.quantiles(self.values, n=4, method="inclusive")
+        return lower, upper
+
+    @property
     def wanted(self):
         if self.at_least is not None:
             return f">= {self.at_least:g}"
@@ -74,15 +82,16 @@ class Figures(dict):
     def table(self):
         """Lines."""
         width = max(len(figure.text) for figure in self.values())
-        yield f"{'':{width}}  {'median':>10} {'smallest':>10} {'largest':>10}          wanted"
+        yield f"{'':{width}}  {'median':>10} {'quartiles':>21} {'smallest':>10} {'largest':>10}          wanted"
         part = ""
         for figure in self.values():
             if figure.part != part:
                 part = figure.part
                 yield part
-            numbers = f"{figure.absent or 'not measured':>32}"
+            numbers = f"{figure.absent or 'not measured':>54}"
             if figure.values:
-                numbers = f"{figure.median:10.3f} {min(figure.values):10.3f} {max(figure.values):10.3f}"
+                lower, upper = figure.quartiles
+                numbers = f"{figure.median:10.3f} {lower:10.3f} {upper:10.3f} {min(figure.values):10.3f} {max(figure.values):10.3f}"
             yield f"{figure.text:{width}}  {numbers} {figure.unit:9} {figure.wanted:8} {figure.verdict}".rstrip()
 
     def as_json(self):

@@ -4,11 +4,13 @@ Everything runs in a network namespace of its own when that is to be had, else o
 Both ends' CPU time counts, set-up included, and what the kernel does between them."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
 import re
 import resource
+import subprocess
 import sys
 import tempfile
 
@@ -199,3 +201,21 @@ def veth(world):
     if not path:
         raise Failure(world.unavailable["veth9000"])
     return between.Ends(path.server, path.client, between.WIRE)
+
+
+@contextlib.contextmanager
+def linked(world, build, *options):
+    """Two namespaces joined by tests/link with these options, from which packets are late, lost, or out of order. Time counts from
+    here on."""
+    command = [built(build, "tests/link/link"), *map(str, options), "--quiet", "--hold"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as link:
+        near, far = (link.stdout.readline().split() for _ in range(2))
+        if not far:
+            raise Failure("tests/link made no link: no /dev/net/tun, or no namespaces")
+        ends = [places.Place(words, name, world.launcher, "vb_link0", f"10.78.0.{number}", f"fd78::{number}")
+                for words, name, number in ((near, "near", 1), (far, "far", 2))]
+        try:
+            yield between.Ends(ends[1], ends[0], between.WIRE)
+        finally:
+            link.stdin.close()
+            link.wait()

@@ -114,8 +114,7 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	uint32_t psn = next_untold(qp);
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_BITMAP, &qp->attr.av);
 	vb_batch_set_psn(out, qp, psn);
-	if (s->paths) /* each by another, for one may be dead */
-		out->flow = vb_multipath_port(qp, psn, ++s->again);
+	vb_multipath_go_by_another(qp, out, psn);
 	out->packet.syndrome = vb_responder_ack_syndrome(qp);
 	out->packet.msn = msn;
 	out->packet.expected_psn = expected_psn;

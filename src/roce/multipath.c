@@ -10,7 +10,8 @@ enum { RENEWED_EVERY = 16384 }; /* packets */
 
 static struct vb_multipath *paths_of(const struct vb_qp *qp)
 {
-	return vb_roce(qp)->selective->paths;
+	const struct vb_selective *s = vb_roce(qp)->selective;
+	return s ? s->paths : NULL;
 }
 
 /* Drawn from what belongs to the QP alone, so that a run repeats bit for bit. */
@@ -54,6 +55,12 @@ uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n)
 	if (paths->count == VB_PATHS_ALL)
 		return draw(qp, (psn >> paths->shift) + (n << 24));
 	return paths->port[path_of(paths, psn, n)];
+}
+
+void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn)
+{
+	if (paths_of(qp))
+		out->flow = vb_multipath_port(qp, psn, ++vb_roce(qp)->selective->again);
 }
 
 static void give_another_port(struct vb_qp *qp, struct vb_multipath *paths, uint32_t path)

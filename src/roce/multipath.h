@@ -6,6 +6,8 @@
 
 #include "core/objects.h"
 
+struct vb_outgoing;
+
 struct vb_multipath {
 	uint16_t count;       /* or VB_PATHS_ALL */
 	uint8_t shift;        /* 1 << shift packets are a flowlet */
@@ -19,6 +21,8 @@ struct vb_multipath {
 struct vb_multipath *vb_multipath_create(const struct vb_qp *qp);
 /* For the packet of that PSN, or one sent again for the n-th time. */
 uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n);
+/* What is sent again goes by another path than before, for that one may be dead: each time by the next. */
+void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn);
 /* The packet of that PSN was lost on its way, or marked. */
 void vb_multipath_leave(struct vb_qp *qp, uint32_t psn);
 /* All before psn has arrived. */

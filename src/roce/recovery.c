@@ -298,6 +298,7 @@ static void on_ack_timeout(struct vb_qp *qp, vb_time now)
 	re->is_recovering = false;
 	re->was_probed = false;
 	vb_recovery_tell_loss(qp, 0, now);
+	vb_multipath_leave(qp, rq->una_psn);
 	vb_retry_go_back(qp);
 }
 

@@ -288,6 +288,7 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	}
 	struct vb_packet *packet = &batch->out[batch->count - 1].packet;
 	packet->ackreq = true;
+	vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], packet->psn);
 	vb_selective_before_probe(qp);
 	vb_selective_on_sent(qp, packet->psn, span, true, now);
 	re->probed = is_newest ? VB_PROBE_NEWEST : VB_PROBE_OLDEST;

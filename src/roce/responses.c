@@ -343,6 +343,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 	if (row->message == VB_MESSAGE_SEND || row->message == VB_MESSAGE_WRITE) {
 		/* Acknowledge the newest completed packet again, unless a NAK that says as much is about to leave. */
 		vb_early_note_duplicate(qp, packet->psn);
+		vb_multipath_leave(qp, packet->psn); /* the acknowledgement that went by it may be lost */
 		if (!rs->ack.is_wanted || (rs->ack.syndrome & VB_AETH_TYPE_MASK) == VB_AETH_ACK)
 			vb_responder_ack(qp, vb_responder_ack_syndrome(qp),
 				vb_psn_add(qp->responder.expected_psn, VB_PSN_MASK), true, now);

@@ -568,8 +568,7 @@ bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, 
 	}
 	batch->out[batch->count - 1].packet.ackreq = true;
 	vb_lateness_note_resent(qp, psn, now);
-	if (s->paths) /* by another than before */
-		batch->out[batch->count - 1].flow = vb_multipath_port(qp, psn, ++s->again);
+	vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], psn);
 	vb_flight_add(qp, cost.out, cost.in);
 	vb_sent_add(&s->sent, rq->una_psn, psn, span, true, now); /* within what there is */
 	if (needs_response(wqe))

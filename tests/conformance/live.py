@@ -9,7 +9,7 @@ import pathlib
 
 import places
 
-LiveTest = collections.namedtuple("LiveTest", "name run settings")
+LiveTest = collections.namedtuple("LiveTest", "name run settings is_in_check")
 TESTS = []
 MEMORY, PACKETS = {}, places.WIRE  # settings of all that runs in the test's world
 BOTH = (MEMORY, PACKETS)
@@ -27,15 +27,16 @@ class Context:
         return self.directory / name
 
 
-def live_test(name, ways=(MEMORY,)):
+def live_test(name, ways=(MEMORY,), is_in_check=True):
+    """is_in_check: without it the test runs only with --all-live."""
     def enter(function):
         for settings in ways:
             kind = ", as packets" if len(ways) > 1 and settings is PACKETS else ""
-            TESTS.append(LiveTest(name + kind, function, settings))
+            TESTS.append(LiveTest(name + kind, function, settings, is_in_check))
         return function
     return enter
 
 
 for module in ("live_kill", "live_silence", "live_load", "live_local_peers", "live_settings", "live_users", "live_ucx", "live_sysfs", "live_cm", "live_connections", "live_rsocket",
-               "live_repoll", "live_congestion", "live_failover", "live_fabric", "live_qperf", "live_iser"):
+               "live_repoll", "live_congestion", "live_failover", "live_fabric", "live_qperf", "live_iser", "live_loss"):
     importlib.import_module(module)

@@ -47,6 +47,7 @@ def parse_arguments():
     parser.add_argument("--full", action="store_true", help="the whole product instead of the pairwise selection")
     parser.add_argument("--no-live", action="store_true", help="leave out the live tests (kill -9, incast, faults...)")
     parser.add_argument("--only-live", action="store_true", help="nothing but the live tests")
+    parser.add_argument("--all-live", action="store_true", help="also the live tests that make check leaves out (worse losses...)")
     parser.add_argument("--filter", action="append", default=[], metavar="TEXT",
                         help="only cases whose name contains TEXT (several: all of them)")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="every N-th case, beginning with the I-th")
@@ -77,7 +78,8 @@ def chosen_cases(options):
 def chosen_live(options):
     if options.full or options.no_live:
         return []
-    return [test for test in live.TESTS if all(text in "live " + test.name for text in options.filter)]
+    return [test for test in live.TESTS if (test.is_in_check or options.all_live)
+            and all(text in "live " + test.name for text in options.filter)]
 
 
 class Report:

@@ -101,6 +101,7 @@ def run_nixl(context, **more):
     target, initiator = run_pair(context, arguments("target"), arguments("initiator"), settings)
     expect_moved(initiator, BYTES * ROUNDS, BYTES * ROUNDS)
     expect_moved(target, BYTES * ROUNDS, BYTES * ROUNDS)
+    return target, initiator
 
 
 @check("nixl: two agents read and write", "nixl")
@@ -111,6 +112,15 @@ def nixl(context):
 @check("nixl: with UCX_FENCE_MODE=weak", "nixl")
 def nixl_weak(context):
     run_nixl(context, UCX_FENCE_MODE="weak")
+
+
+@check("nixl: 1% of the packets lost, then 1% late, with either recovery", "nixl")
+def nixl_loss(context):
+    for recovery in ("auto", "go-back-n"):
+        for faults, counter in (("drop=1%,seed=7", "port_faults_dropped"), ("late=1%,late-by=200us,seed=7", "port_faults_late")):
+            for process in run_nixl(context, VERBENA_FAULTS=faults, VERBENA_RECOVERY=recovery):
+                if not process.stats().get(counter):
+                    raise Failure(f"{faults} struck nothing\n{process.evidence()}")
 
 
 def ucx_settings(context, **more):

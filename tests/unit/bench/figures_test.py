@@ -30,6 +30,15 @@ class Verdicts(unittest.TestCase):
         self.add(9.0, 1.0, 1.2, at_most=1.3)
         self.assertEqual((self.figures["key"].median, self.figures["key"].verdict), (1.2, "met"))
 
+    def test_quartiles__stand_beside_the_median(self):
+        self.add(1.0, 2.0, 3.0, 4.0, 5.0)
+        self.assertEqual(self.figures["key"].quartiles, (2.0, 4.0))
+        self.assertRegex(self.status()[1], r"a row +3\.000 +2\.000 +4\.000 +1\.000 +5\.000 us")
+
+    def test_one_value__is_its_own_quartiles(self):
+        self.add(3.0)
+        self.assertEqual(self.figures["key"].quartiles, (3.0, 3.0))
+
     def test_row_that_misses__is_named_with_its_bound_and_ends_with_1(self):
         self.add(0.5, at_least=0.8, bound="the copy takes that long")
         status, said = self.status()
@@ -79,6 +88,7 @@ class Rows(unittest.TestCase):
     def test_none__means_all_but_the_programs(self):
         self.assertEqual({row.part for row in bench.chosen(None, False)}, {"same-host", "wire"})
         self.assertEqual({row.part for row in bench.chosen(None, True)}, {"programs"})
+        self.assertEqual({row.part for row in bench.chosen(["loss"], False)}, {"loss"})
 
     def test_unknown_row__is_refused(self):
         with self.assertRaises(bench.Failure):
@@ -112,6 +122,32 @@ class Latencies(unittest.TestCase):
                          [(20, ""), (10, ""), (13, ""), (12, ""), (0.65, "MISSED"), (1.3, "met"), (0.6, ""), (1.2, "")])
         texts = [figure.text for figure in context.figures.values()]
         self.assertEqual((len(texts), len(set(texts))), (16, 16))
+
+
+class Pairs(unittest.TestCase):
+    def test_which_is_first__changes_from_round_to_round(self):
+        for number, order in ((0, ["ours", "theirs"]), (1, ["theirs", "ours"]), (2, ["ours", "theirs"])):
+            ran = []
+            values = bench.loss.both(types.SimpleNamespace(round=number), lambda name: ran.append(name) or name, "ours", "theirs")
+            self.assertEqual((values, ran), (("ours", "theirs"), order))
+
+    def test_round__is_told_to_the_rows(self):
+        context, seen = bench.Bench("", 1, (0, 1), None, bench.Figures()), []
+        with contextlib.redirect_stderr(io.StringIO()):
+            bench.run_rows(context, [bench.Row("part", "row", lambda each: seen.append(each.round), False)], 3, [])
+        self.assertEqual(seen, [0, 1, 2])
+
+    def test_ends__have_seeds_of_their_own_and_leave_the_others_alone(self):
+        place = types.SimpleNamespace(settings={"VERBENA_LOCAL": "off"})
+        ends = bench.loss.struck(bench.between.Ends(place, place, {}), "drop=1%")
+        self.assertEqual([each.settings["VERBENA_FAULTS"] for each in (ends.server, ends.client)], ["drop=1%,seed=1", "drop=1%,seed=2"])
+        self.assertEqual(place.settings, {"VERBENA_LOCAL": "off"})
+
+    def test_meter__gives_the_rate_between_two_times(self):
+        meter = bench.loss.Meter(os.getpid(), "lo")
+        meter._seen = [(0.0, 0), (1.0, 100), (2.0, 200), (3.0, 1000)]
+        self.assertEqual((meter.rate(0, 2), meter.rate(1.5, 3)), (100, 800))
+        self.assertRaises(bench.Failure, meter.rate, 4, 5)
 
 
 class Calls(unittest.TestCase):

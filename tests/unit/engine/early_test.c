@@ -27,6 +27,31 @@ static void responder__holds_what_is_early_and_executes_it_in_its_turn(void **st
 	close_rig(rig, qp);
 }
 
+/* What was acknowledged comes again: the acknowledgement was lost, and the port that it went by may be that of a path
+ * that died. */
+static void responder__acknowledges_by_another_port_after_a_duplicate(void **state)
+{
+	enum { PATHS = 4 };
+	struct rig *rig = open_rig((struct vb_lane_config){ .paths = PATHS });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_write(rig, qp, 0);
+	assert_ack(rig, 0);
+	const uint16_t before = rig->batch.out[0].flow;
+	for (uint32_t ahead = 1; ahead <= PATHS; ahead++) {
+		receive_write(rig, qp, ahead);
+		assert_ack(rig, ahead);
+	}
+	assert_int_equal(rig->batch.out[0].flow, before);
+	receive_write(rig, qp, PATHS);
+	assert_bitmap(rig, PATHS + 1, 0);
+	for (uint32_t ahead = PATHS + 1; ahead <= 2 * PATHS; ahead++) {
+		receive_write(rig, qp, ahead);
+		assert_ack(rig, ahead);
+		assert_int_not_equal(rig->batch.out[0].flow, before);
+	}
+	close_rig(rig, qp);
+}
+
 static void responder__executes_each_once_whatever_came_twice(void **state)
 {
 	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
@@ -328,6 +353,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(responder__holds_what_is_early_and_executes_it_in_its_turn),
+		cmocka_unit_test(responder__acknowledges_by_another_port_after_a_duplicate),
 		cmocka_unit_test(responder__executes_each_once_whatever_came_twice),
 		cmocka_unit_test(responder__answers_a_held_read_in_its_turn),
 		cmocka_unit_test(responder__waits_for_a_receive_in_the_middle_of_what_is_held),

@@ -96,6 +96,30 @@ static void requester__asks_more_than_once_a_window(void **state)
 	close_rig(rig, qp);
 }
 
+/* All that was under way may have gone by a path that died: nothing comes back that would say so. */
+static void requester__asks_a_silent_peer_by_other_ports(void **state)
+{
+	enum { PATHS = 4 };
+	struct rig *rig = open_rig((struct vb_lane_config){ .paths = PATHS });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	measure_round_trip(rig, qp);
+	post_writes(rig, qp, 1);
+	uint16_t before = rig->batch.out[0].flow;
+	unsigned sent = 0;
+	while (vb_state(qp) == VB_QPS_RTS) {
+		wait(rig, VB_MS / 4);
+		if (rig_transmit(rig) == 0)
+			continue;
+		assert_int_equal(left(rig, 0)->psn, RIG_SQ_PSN + 1);
+		assert_int_not_equal(rig->batch.out[0].flow, before);
+		before = rig->batch.out[0].flow;
+		sent++;
+	}
+	assert_true(sent > PATHS);
+	assert_true(rig_counter(rig, VB_PROBES) > 0 && rig_counter(rig, VB_TIMEOUTS) > 1);
+	close_rig(rig, qp);
+}
+
 static void requester__sends_nothing_again_that_is_only_late(void **state)
 {
 	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
@@ -349,6 +373,7 @@ int main(void)
 		cmocka_unit_test(requester__sends_again_what_is_lost_once_more),
 		cmocka_unit_test(requester__takes_what_comes_too_soon_for_what_was_sent_first),
 		cmocka_unit_test(requester__asks_more_than_once_a_window),
+		cmocka_unit_test(requester__asks_a_silent_peer_by_other_ports),
 		cmocka_unit_test(requester__sends_nothing_again_that_is_only_late),
 		cmocka_unit_test(requester__learns_from_duplicates_how_late_packets_are),
 		cmocka_unit_test(requester__goes_on_while_something_is_missing),
