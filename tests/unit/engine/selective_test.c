@@ -105,13 +105,14 @@ static void requester__asks_a_silent_peer_by_other_ports(void **state)
 	measure_round_trip(rig, qp);
 	post_writes(rig, qp, 1);
 	uint16_t before = rig->batch.out[0].flow;
-	unsigned sent = 0;
+	unsigned sent = 0, alike = 0;
 	while (vb_state(qp) == VB_QPS_RTS) {
 		wait(rig, VB_MS / 4);
 		if (rig_transmit(rig) == 0)
 			continue;
 		assert_int_equal(left(rig, 0)->psn, RIG_SQ_PSN + 1);
-		assert_int_not_equal(rig->batch.out[0].flow, before);
+		alike = rig->batch.out[0].flow == before ? alike + 1 : 0;
+		assert_true(alike < 2); /* a probe, and behind it a timeout or the reverse, may have the same */
 		before = rig->batch.out[0].flow;
 		sent++;
 	}
