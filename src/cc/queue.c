@@ -440,7 +440,7 @@ static uint32_t arrived(const struct state *state, uint32_t rtt, vb_time now)
 	return scaled(state->round_acked, rtt, larger(as_ns(vb_time_since(state->round_at, now)), 1));
 }
 
-/* What is left of that, where losses are counted, and where they are not. */
+/* Left of that, where losses are counted, and where they are not. */
 static uint32_t left_of_round(const struct vb_cc *cc, const struct state *state, uint32_t rtt, vb_time now)
 {
 	const uint32_t lost = scaled(cc->min_window, state->round_lost, 1);
@@ -565,7 +565,7 @@ static const struct vb_cc_parameter parameters[] = {
 	[EVENLY] = { "evenly", VB_QUANTITY_TIME, EVENLY_FROM, VB_NS, 3600 * VB_S,
 		"packets leave evenly where the shortest round trip is as long; 1ms: assumed" },
 	[SHORTEST] = { "shortest", VB_QUANTITY_TIME, SHORTEST_QUEUE, VB_NS, VB_S,
-		"a loss counts where the queue is longer; 500us: processes that wake up late make as long a one of none" },
+		"a loss counts where the queue is longer; 500us: late wake-ups alone seem to make as long a one" },
 };
 
 const uint64_t vb_cc_queue_of_hosts[VB_CC_PARAMETERS_MAX] = {

@@ -160,7 +160,7 @@ static void send(const struct collective_out *out, const struct collective_sent 
 			.carried = &carried });
 }
 
-/* What a tag says. */
+/* The fields of a tag. */
 static uint32_t operation_in(uint64_t tag)
 {
 	return (uint32_t)(tag >> 32) & INT32_MAX;

@@ -32,7 +32,7 @@ bool graph_shares_have_room(const struct hosts *hosts, const struct nccl_setting
 /* Of a collective: how many messages its rank sends, and how many of these leave the rank's host: by a few of them. */
 uint64_t graph_shares_sends(const struct graph_shares *shares, uint32_t operation);
 double graph_shares_leaving(const struct graph_shares *shares, uint32_t operation);
-/* What let a collective end, after it has ended. */
+/* Of a collective that has ended: the chain that let it end. */
 const struct graph_chain *graph_shares_chain(const struct graph_shares *shares, uint32_t operation);
 
 /* Whether a message with this tag is a share's. The tags of a graph's other messages are below 2^32. */

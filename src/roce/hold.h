@@ -41,7 +41,7 @@ enum vb_hold_outcome {
 #define VB_HOLD_SIZES       3 /* of payloads: up to 1024, 2048 and 4096 bytes; smaller ones have their own room */
 #define VB_HOLD_SPARE_BYTES (4u << 20)
 
-/* What all stores of a lane share. Copies whose turn has come are kept for the next loss, for to have the system give
+/* Shared by all stores of a lane. Copies whose turn has come are kept for the next loss, for to have the system give
  * and take as much memory for each takes longer than to copy. */
 struct vb_hold_pool {
 	uint32_t of_qp;   /* bytes that a store may take */

@@ -106,7 +106,7 @@ static int refuse_name(const char *name, char *why, size_t size)
 	return -EINVAL;
 }
 
-/* What stands behind the endpoint's name says which of its links. */
+/* The text behind the endpoint's name says which of its links. */
 static int find_of_endpoint(const struct network *network, const char *name, uint32_t endpoint, const char *rest,
 	uint32_t *link, char *why, size_t size)
 {

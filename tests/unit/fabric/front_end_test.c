@@ -103,7 +103,7 @@ static void checkpoint__takes_as_long_as_the_front_ends_links(void **state)
 	}
 }
 
-/* What goes by a link of one network goes by none of the other. */
+/* No message goes by links of both networks. */
 static void networks__carry_their_own_traffic_alone(void **state)
 {
 	for (int by_flows = 0; by_flows < 2; by_flows++) {
