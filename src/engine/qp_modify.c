@@ -192,8 +192,9 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 	copy_attributes(&qp->attr, attr, mask);
 	error = enter(qp, from, to, now);
 	if (!error && (mask & VB_QP_AV)) {
-		vb_failover_forget(qp);
 		error = follow_address(qp);
+		if (!error)
+			vb_failover_readdress(qp);
 	}
 	if (error)
 		qp->attr = before;

@@ -146,8 +146,14 @@ static void receive_address(struct vb_qp *qp, const struct vb_packet *packet)
 		vb_count(qp->lane, VB_DROP_PROBE, 1);
 		return;
 	}
-	if (!(packet->path_flags & VB_PATH_ANSWERS))
-		vb_addresses_announce(qp, true);
+	if (packet->path_flags & VB_PATH_ANSWERS)
+		return;
+	struct vb_failover *f = failover_of(qp);
+	vb_time now = qp->lane->now;
+	if (f->answered_at && vb_time_since(f->answered_at, now) < ASKED_BACK_EVERY)
+		return;
+	f->answered_at = now;
+	vb_addresses_announce(qp, true);
 }
 
 /* ---- Questions --------------------------------------------------------------------------------------------------- */
@@ -202,15 +208,21 @@ static void emit_answer(struct vb_qp *qp, struct vb_batch *batch, unsigned pair)
 	f->answers_due &= (uint16_t) ~(1u << pair);
 }
 
+/* The pair in use comes first, so that a peer which was only slow answers there first. */
+static unsigned first_of(const struct vb_failover *f, uint16_t due)
+{
+	return due >> f->in_use & 1 ? f->in_use : (unsigned)__builtin_ctz(due);
+}
+
 void vb_addresses_emit(struct vb_qp *qp, struct vb_batch *batch, unsigned budget)
 {
 	struct vb_failover *f = failover_of(qp);
 	while (f->announces && vb_batch_has_room(batch, budget))
 		emit_announcement(qp, batch);
 	while (f->answers_due && vb_batch_has_room(batch, budget))
-		emit_answer(qp, batch, (unsigned)__builtin_ctz(f->answers_due));
+		emit_answer(qp, batch, first_of(f, f->answers_due));
 	while (f->asks_due && vb_batch_has_room(batch, budget))
-		emit_question(qp, batch, (unsigned)__builtin_ctz(f->asks_due));
+		emit_question(qp, batch, first_of(f, f->asks_due));
 	vb_roce(qp)->path_is_due = f->announces || f->answers_due || f->asks_due;
 }
 

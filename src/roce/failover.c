@@ -35,6 +35,13 @@ static struct vb_failover *failover_of(const struct vb_qp *qp)
 	return s ? s->failover : NULL;
 }
 
+/* Since the last move; the account may have begun anew meanwhile. */
+static uint64_t acked_since(const struct vb_qp *qp)
+{
+	uint64_t acked = vb_roce(qp)->congestion.tally.acked, counted = failover_of(qp)->moves.counted;
+	return acked >= counted ? acked - counted : acked;
+}
+
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
 
 void vb_failover_agree(struct vb_qp *qp, bool is_asker)
@@ -78,9 +85,26 @@ void vb_failover_stop(struct vb_qp *qp)
 	vb_roce(qp)->path_is_due = false;
 }
 
-void vb_failover_forget(struct vb_qp *qp)
+/* The same addresses, and another traffic class or so: it stays where it is. */
+static void keep_pairs(struct vb_failover *f, struct vb_av *av)
 {
+	for (unsigned i = 0; i < VB_PAIRS; i++) {
+		struct vb_av was = f->pairs[i].av;
+		f->pairs[i].av = *av;
+		f->pairs[i].av.sgid = was.sgid;
+		f->pairs[i].av.dgid = was.dgid;
+	}
+	*av = f->pairs[f->in_use].av;
+}
+
+void vb_failover_readdress(struct vb_qp *qp)
+{
+	struct vb_failover *f = failover_of(qp);
 	struct vb_av now = qp->attr.av;
+	if (f && vb_gid_equal(&now.sgid, &f->pairs[0].av.sgid) && vb_gid_equal(&now.dgid, &f->pairs[0].av.dgid)) {
+		keep_pairs(f, &qp->attr.av);
+		return;
+	}
 	vb_failover_end(qp);
 	qp->attr.av = now;
 }
@@ -94,10 +118,9 @@ struct vb_av vb_failover_own_av(const struct vb_qp *qp)
 struct vb_moves vb_failover_moves(const struct vb_qp *qp)
 {
 	const struct vb_failover *f = failover_of(qp);
-	uint64_t acked = vb_roce(qp)->congestion.tally.acked;
 	struct vb_moves moves = f ? f->moves : (struct vb_moves){ 0 };
 	if (f)
-		moves.acked[f->in_use != 0] += acked - moves.counted;
+		moves.acked[f->in_use != 0] += acked_since(qp);
 	moves.is_away = f && f->in_use != 0;
 	moves.is_with_peer = f && f->has_followed;
 	moves.from = qp->attr.av.sgid;
@@ -138,7 +161,7 @@ static void go_over(struct vb_qp *qp, unsigned pair, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
 	assert(pair < VB_PAIRS && pair != f->in_use && f->pairs[pair].is_proved);
-	f->moves.acked[f->in_use != 0] += vb_roce(qp)->congestion.tally.acked - f->moves.counted;
+	f->moves.acked[f->in_use != 0] += acked_since(qp);
 	f->moves.counted = vb_roce(qp)->congestion.tally.acked;
 	f->in_use = (uint8_t)pair;
 	vb_failover_hear(f, now);
@@ -216,7 +239,8 @@ static bool goes_first(const struct vb_qp *qp)
 void vb_failover_follow(struct vb_qp *qp, unsigned pair, uint32_t number, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
-	if (vb_psn_diff(number, f->followed_number) <= 0 || (!f->is_agreed && goes_first(qp)))
+	bool insists = !f->is_agreed && has_sent(qp) && goes_first(qp); /* else nothing of ours says where we are */
+	if (vb_psn_diff(number, f->followed_number) <= 0 || insists)
 		return;
 	assert(f->pairs[pair].is_proved);
 	f->followed_number = number;
@@ -313,9 +337,20 @@ static void ask_all(struct vb_qp *qp, vb_time now)
 	f->round = 2 * f->round < ROUND_MOST ? 2 * f->round : ROUND_MOST;
 }
 
+/* The peer may have gone home, and the question that said so may be lost: it hears now that this pair is in use. */
+static void lead(struct vb_qp *qp, vb_time now)
+{
+	struct vb_failover *f = failover_of(qp);
+	assert(f->in_use != 0 && !vb_list_linked(&f->away_link));
+	f->has_followed = f->is_agreed = false;
+	stay_away(qp, now);
+}
+
 static void begin_search(struct vb_qp *qp, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
+	if (f->has_followed && f->in_use != 0)
+		lead(qp, now);
 	vb_time round = silence_of(qp) / 2 < ROUND ? silence_of(qp) / 2 : ROUND;
 	f->is_searching = true;
 	f->silent_at = silent_since(qp);

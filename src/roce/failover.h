@@ -50,6 +50,7 @@ struct vb_failover {
 	vb_time heard_at;               /* the peer, on the pair in use, as requester's peer */
 	vb_time round_at;               /* the next questions of a search, or announcement */
 	vb_time round;
+	vb_time answered_at;        /* the peer's announcement; 0: never */
 	vb_time silent_at;          /* of the search: the peer was heard last */
 	vb_time grace_end;          /* of the search: until then the pair in use may answer before it is left */
 	vb_time home_at, home_wait; /* the next question about the connection's own pair, and the wait after it */
@@ -72,9 +73,9 @@ static inline void vb_failover_hear(struct vb_failover *f, vb_time now)
 
 /* The peer fails over too. is_asker: it has answered our hello. */
 void vb_failover_agree(struct vb_qp *qp, bool is_asker);
-void vb_failover_end(struct vb_qp *qp);    /* its own address vector is back */
-void vb_failover_stop(struct vb_qp *qp);   /* it has failed or is gone, and asks nothing more */
-void vb_failover_forget(struct vb_qp *qp); /* the program has given it another */
+void vb_failover_end(struct vb_qp *qp);       /* its own address vector is back */
+void vb_failover_stop(struct vb_qp *qp);      /* it has failed or is gone, and asks nothing more */
+void vb_failover_readdress(struct vb_qp *qp); /* the program has given it an address vector */
 /* Of the QP's timer, while something is unacknowledged. */
 struct vb_deadline vb_failover_deadline(const struct vb_qp *qp);
 void vb_failover_on_timer(struct vb_qp *qp, vb_time now);

@@ -169,7 +169,7 @@ bool vb_roce_take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget
 		if (!vb_responder_emit_ack(qp, batch))
 			break;
 	}
-	return was_cut_short;
+	return was_cut_short || vb_roce(qp)->path_is_due; /* what found no room of that */
 }
 
 static void flush_held_acks(struct vb_lane *lane, struct vb_batch *batch, unsigned budget, vb_time now)

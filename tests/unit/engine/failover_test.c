@@ -295,6 +295,53 @@ static void qps__that_both_send_end_on_the_same_pair(void **state)
 	close_two(two);
 }
 
+/* The end that had moved goes home, its word of that is lost, and home dies again: the other end takes it along. */
+static void qp__leads_a_peer_whose_word_was_lost(void **state)
+{
+	for (unsigned mover = 0; mover < 2; mover++) {
+		struct two *two = open_two(2, 2);
+		exchange(two, mover, VB_WR_RDMA_WRITE, 8);
+		cut(two, 0);
+		exchange(two, mover, VB_WR_RDMA_WRITE, 8);
+		assert_int_equal(failover(&two->end[1 - mover])->in_use, VB_ADDRESSES + 1);
+		mend(two, 0);
+		while (failover(&two->end[mover])->in_use != 0)
+			step(two);
+		cut(two, 0);
+		assert_true(exchange(two, 1 - mover, VB_WR_RDMA_WRITE, 8) < 100 * VB_MS);
+		assert_int_equal(failover(&two->end[mover])->in_use, VB_ADDRESSES + 1);
+		mend(two, 0);
+		run(two, VB_S);
+		assert_int_equal(failover(&two->end[0])->in_use, 0);
+		assert_int_equal(failover(&two->end[1])->in_use, 0);
+		assert_int_equal(counter(two, 0, VB_QP_ERRORS) + counter(two, 1, VB_QP_ERRORS), 0);
+		close_two(two);
+	}
+}
+
+/* Of the same addresses; the peer hears nothing of it. */
+static void qp__that_is_given_its_addresses_again_stays_where_it_is(void **state)
+{
+	struct two *two = open_two(2, 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	cut(two, 0);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	struct vb_qp *qp = two->end[0].qp;
+	struct vb_qp_attr attr = { .state = VB_QPS_SQD,
+		.av = { .sgid = address(0, 0), .dgid = address(1, 0), .traffic_class = 32 } };
+	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE, two->now), 0);
+	step(two);
+	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | VB_QP_AV, two->now), 0);
+	attr.state = VB_QPS_RTS;
+	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE, two->now), 0);
+	struct vb_gid other = address(0, 1);
+	assert_true(vb_gid_equal(&qp->attr.av.sgid, &other));
+	assert_int_equal(qp->attr.av.traffic_class, 32);
+	assert_true(exchange(two, 0, VB_WR_RDMA_WRITE, 8) < VB_MS);
+	assert_true(exchange(two, 1, VB_WR_RDMA_WRITE, 8) < VB_MS);
+	close_two(two);
+}
+
 static void qp__that_finds_no_way_fails_as_ever(void **state)
 {
 	struct two *two = open_two(2, 2);
@@ -463,6 +510,8 @@ int main(void)
 		cmocka_unit_test(qp__reads_over_the_other_link),
 		cmocka_unit_test(qp__moves_when_one_direction_dies),
 		cmocka_unit_test(qps__that_both_send_end_on_the_same_pair),
+		cmocka_unit_test(qp__leads_a_peer_whose_word_was_lost),
+		cmocka_unit_test(qp__that_is_given_its_addresses_again_stays_where_it_is),
 		cmocka_unit_test(qp__that_finds_no_way_fails_as_ever),
 		cmocka_unit_test(qp__stays_where_a_slow_peer_answers),
 		cmocka_unit_test(ends__with_one_address_each_say_nothing_of_paths),
