@@ -159,12 +159,23 @@ def request_lost(context):
     expect_no_ordinary(process)
 
 
-def ask_all(context, server_arguments, port, clients=20, requests=300):
+def wait_detached(server):
+    """What its listener was offered before its child had that is nobody's once it has ended."""
+    deadline = time.monotonic() + SECONDS
+    while server.status is None:
+        if time.monotonic() > deadline:
+            raise Failure(f"it did not end\n{server.evidence()}")
+        time.sleep(0.01)
+
+
+def ask_all(context, server_arguments, port, clients=20, requests=300, detaches=False):
     """Many clients of a server that waits by epoll, each answered in time; what the last line says, and the server."""
     program, path = shutil.copy(ECHO, context.directory), context.world.open("vb_lo")
     serve = [program if word == ECHO else word for word in server_arguments]
     command = rsockets(path.client, "/usr/bin/python3", "-B", program, "ask", "127.0.0.1", port, clients, requests)
     with Process(path.server, rsockets(path.server, *serve), name="server") as server:
+        if detaches:
+            wait_detached(server)
         programs.wait_reachable(path.server)
         client = run_until_served(server, path, command, None)
         expect_no_ordinary(client)
@@ -187,7 +198,7 @@ def forked_accept(context):
     for role, counts, servers in (("fork", (3,), 3), ("detach", (), 1)):
         port = programs.next_port()
         serve = ("/usr/bin/python3", "-B", ECHO, role, "127.0.0.1", port, *counts)
-        client, _ = ask_all(context, serve, port, clients=9, requests=50)
+        client, _ = ask_all(context, serve, port, clients=9, requests=50, detaches=role == "detach")
         expect_servers(client, servers)
 
 
