@@ -37,7 +37,7 @@ static inline uint32_t qp_sources(uint32_t endpoints)
 	return count;
 }
 
-/* Who is a source of an endpoint: those of its own network, the back end or the front end (net/front_end.h), each
+/* The sources of an endpoint are those of its own network, the back end or the front end (net/front_end.h), each
  * numbered from 0. So numbers in one, and with them the paths that switches choose, do not depend on the other. */
 struct qp_plane {
 	uint32_t first;   /* endpoint */

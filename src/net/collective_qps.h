@@ -24,7 +24,7 @@ struct collective_out {
 	void (*send)(const struct collective_out *out, const struct collective_sent *sent);
 };
 
-/* What a rank has of requests that are cut: the parts that have come, and those of its own that have ended. */
+/* A rank counts the parts of cut requests that have come, and those of its own that have ended. */
 struct collective_cut_parts {
 	struct number_map came, ended;
 };

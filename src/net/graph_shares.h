@@ -1,5 +1,5 @@
-/* What the ranks of a graph have of its collectives: each has a share, which sends its messages, takes others', and is
- * done when all are there. Why it could send or end is told by chains (graph_chain.h), which go with the messages.
+/* Each rank of a graph has a share of a collective. The share sends its messages, takes those of others, and is done
+ * when all are there. Why it could send or end is told by chains (graph_chain.h), which go with the messages.
  *
  * Holds: calls for one rank touch only what is of that rank. Messages may come before their receiver's share begins. */
 #ifndef NET_GRAPH_SHARES_H

@@ -70,8 +70,9 @@ static int start(struct vb_qp *qp, vb_time now)
 	struct vb_congestion *c = &vb_roce(qp)->congestion;
 	struct vb_cc_config config = c->config ? *c->config : vb_roce_lane_of(qp)->config.cc;
 	if (!was_chosen(qp)) {
-		config.algorithm = default_of(qp).algorithm;
-		config.parameters = default_of(qp).parameters;
+		struct vb_cc_config of = default_of(qp);
+		config.algorithm = of.algorithm;
+		config.parameters = of.parameters;
 	}
 	config.max_window = largest_window(qp, config.max_window);
 	int error = vb_cc_start(&c->cc, &config, least_window(qp), now);

@@ -1,5 +1,5 @@
 /* The addresses that queue pairs may go over to when their own link dies: one of each device that VERBENA_DEVICES
- * allows, whether the program has opened it or not, and one more for IPv6. What is done with them: roce/failover.h. */
+ * allows, whether the program has opened it or not, and one more for IPv6. roce/failover.h uses them. */
 #include "host/devices/failover.h"
 #include "base/invariant.h"
 

@@ -26,21 +26,11 @@ static struct vb_gid address(unsigned end, unsigned link)
 
 static void connect_end(struct end *end, unsigned self, uint32_t dest_qpn)
 {
-	struct vb_qp_attr attr = { .path_mtu = RIG_MTU,
-		.port = 1,
-		.dest_qpn = dest_qpn,
-		.sq_psn = RIG_SQ_PSN,
-		.rq_psn = RIG_SQ_PSN,
-		.max_rd_atomic = 4,
-		.max_dest_rd_atomic = 4,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.min_rnr_timer = 12,
-		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
-		.av = { .sgid = address(self, 0), .dgid = address(1 - self, 0) } };
+	struct vb_qp_attr attr = rig_attr(VB_QPS_RTR);
+	attr.dest_qpn = dest_qpn;
+	attr.rq_psn = RIG_SQ_PSN;
+	attr.av = (struct vb_av){ .sgid = address(self, 0), .dgid = address(1 - self, 0) };
 	rig_modify(end->rig, end->qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS);
-	attr.state = VB_QPS_RTR;
 	assert_int_equal(vb_qp_modify(end->qp, &attr,
 				 VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
 					 VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,

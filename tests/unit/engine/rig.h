@@ -59,9 +59,9 @@ static inline void rig_close(struct rig *rig)
 	free(rig);
 }
 
-static inline void rig_modify(struct rig *rig, struct vb_qp *qp, enum vb_qp_state state, uint32_t mask)
+static inline struct vb_qp_attr rig_attr(enum vb_qp_state state)
 {
-	struct vb_qp_attr attr = { .state = state,
+	return (struct vb_qp_attr){ .state = state,
 		.path_mtu = RIG_MTU,
 		.port = 1,
 		.dest_qpn = 0x020002,
@@ -75,6 +75,11 @@ static inline void rig_modify(struct rig *rig, struct vb_qp *qp, enum vb_qp_stat
 		.min_rnr_timer = 12,
 		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ,
 		.av = { .sgid = vb_gid_from_ipv4(10, 0, 0, 1), .dgid = vb_gid_from_ipv4(10, 0, 0, 2) } };
+}
+
+static inline void rig_modify(struct rig *rig, struct vb_qp *qp, enum vb_qp_state state, uint32_t mask)
+{
+	struct vb_qp_attr attr = rig_attr(state);
 	assert_int_equal(vb_qp_modify(qp, &attr, VB_QP_STATE | mask, rig->now), 0);
 }
 
