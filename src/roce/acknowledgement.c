@@ -42,7 +42,7 @@ static uint32_t advance_una(struct vb_qp *qp, const struct vb_send_wqe *wqe, uin
 		rq->next_psn = psn;
 	assert(vb_psn_diff(rq->next_psn, rq->una_psn) >= 0);
 	if (vb_roce(qp)->selective)
-		vb_selective_pass(qp, before, psn, qp->lane->now);
+		vb_selective_pass(qp, before, psn, needs_response(wqe), qp->lane->now);
 	return bytes_between(qp, wqe, from, to) - told;
 }
 

@@ -31,17 +31,13 @@ static void tell(struct vb_selective *s, uint32_t psn)
 	vb_psn_set(s->untold, VB_BITMAPS - 1, psn / VB_BITMAP_PSNS);
 }
 
-/* A bitmap may be lost, and when the next begins nothing of it changes any more: so it is told of again then. What was
- * executed behind a READ that is still being answered cannot be acknowledged yet, and is told of beside what is held.
- */
-static void tell_of(struct vb_qp *qp, uint32_t psn)
+/* A bitmap may be lost, and when the next begins nothing of it changes any more: so it is told of again then. */
+static void tell_of(struct vb_qp *qp, uint32_t psn, uint32_t span)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (vb_roce(qp)->responses.active_resources > 0)
-		tell(s, newest_executed(qp));
 	uint32_t before = vb_psn_add(psn, VB_PSN_MASK + 1 - VB_BITMAP_PSNS);
 	tell(s, psn);
-	if (psn % VB_BITMAP_PSNS < TELL_EVERY / 2 && vb_psn_diff(before, qp->responder.expected_psn) > 0)
+	if (psn % VB_BITMAP_PSNS < TELL_EVERY / 2 + span && vb_psn_diff(before, qp->responder.expected_psn) > 0)
 		tell(s, before);
 }
 
@@ -88,13 +84,12 @@ static uint32_t next_untold(const struct vb_qp *qp)
 	return qp->responder.expected_psn;
 }
 
-static void add_executed(const struct vb_qp *qp, uint32_t answered, uint32_t first, uint64_t *bits)
+/* What was executed behind a READ that is still being answered cannot be acknowledged yet. */
+static uint16_t executed_ahead(const struct vb_qp *qp, uint32_t answered)
 {
-	for (uint32_t i = 0; i < VB_BITMAP_PSNS; i++) {
-		uint32_t psn = vb_psn_add(first, i);
-		if (vb_psn_diff(psn, answered) >= 0 && vb_psn_diff(qp->responder.expected_psn, psn) > 0)
-			bits[i / 64] |= (uint64_t)1 << i % 64;
-	}
+	int32_t ahead = vb_psn_diff(qp->responder.expected_psn, answered);
+	assert(ahead >= 0);
+	return ahead < UINT16_MAX ? (uint16_t)ahead : UINT16_MAX;
 }
 
 static void name_a_packet(struct vb_selective *s, struct vb_packet *bitmap)
@@ -122,7 +117,7 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	out->packet.holder = vb_roce(qp)->responses.ack.holder;
 	out->packet.becn = vb_responder_tells_marks(qp);
 	vb_hold_bitmap(&s->requests, qp->responder.expected_psn, psn, out->packet.bits);
-	add_executed(qp, expected_psn, psn, out->packet.bits);
+	out->packet.executed_ahead = executed_ahead(qp, expected_psn);
 	assert(expected_psn <= VB_PSN_MASK);
 	vb_psn_clear(s->untold, VB_BITMAPS - 1, psn / VB_BITMAP_PSNS);
 	s->held_untold = 0;
@@ -155,11 +150,11 @@ static bool is_to_be_told_now(const struct vb_qp *qp, const struct vb_packet *pa
 	return begins_a_hole || is_asked || s->held_untold >= TELL_EVERY;
 }
 
-static void note_held(struct vb_qp *qp, const struct vb_packet *packet, uint32_t end_before, vb_time now)
+static void note_held(struct vb_qp *qp, const struct vb_packet *packet, uint32_t span, uint32_t end_before, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	vb_count(qp->lane, VB_HELD, 1);
-	tell_of(qp, packet->psn);
+	tell_of(qp, packet->psn, span);
 	s->held_untold++;
 	if (is_to_be_told_now(qp, packet, end_before))
 		say(qp, now);
@@ -172,11 +167,11 @@ bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time 
 	uint32_t span = is_read ? vb_psn_count(qp, packet->dma_length) : 1, end_before = s->requests.end_psn;
 	switch (vb_hold_put(&s->requests, qp->responder.expected_psn, packet, span, vb_roce_hold_of(qp))) {
 	case VB_HOLD_TAKEN:
-		note_held(qp, packet, end_before, now);
+		note_held(qp, packet, span, end_before, now);
 		break;
 	case VB_HOLD_HAD:
 		vb_count(qp->lane, VB_DUPLICATES, 1);
-		tell_of(qp, packet->psn);
+		tell_of(qp, packet->psn, span);
 		vb_early_note_duplicate(qp, packet->psn);
 		say(qp, now);
 		break;

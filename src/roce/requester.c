@@ -132,6 +132,12 @@ static void size_next_piece(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t 
 	wqe->read.changed_at = index;
 }
 
+/* READs and atomics that may be outstanding. */
+static unsigned granted(const struct vb_qp *qp)
+{
+	return qp->attr.max_rd_atomic * (vb_selective_keeps_account(qp) ? VB_GRANTED_BEHIND : 1u);
+}
+
 /* The packet at next_psn, if depth, credits and windows allow it. */
 static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, vb_time now)
 {
@@ -143,7 +149,7 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 	uint32_t span = span_at(wqe, index);
 	struct window_cost cost = cost_between(qp, wqe, index, index + span);
 
-	if (needs_response(wqe) && rq->rd_atomic_out >= qp->attr.max_rd_atomic)
+	if (needs_response(wqe) && rq->rd_atomic_out >= granted(qp))
 		return false;
 	if (vb_psn_diff(psn, rq->una_psn) >= PSNS_UNDER_WAY)
 		return false;

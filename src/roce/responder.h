@@ -49,7 +49,7 @@ struct vb_responses {
 	uint8_t refusal; /* the fatal NAK that was said, and of what; 0: none */
 	uint32_t refusal_psn;
 	struct vb_ack ack;
-	struct vb_resource *resources; /* max_dest_rd_atomic of them, at first use */
+	struct vb_resource *resources; /* for what the peer is granted, at first use */
 };
 
 _Static_assert(sizeof(struct vb_responses) <= 64, "one line");

@@ -194,11 +194,17 @@ static void activate(struct vb_responses *rs, struct vb_resource *resource, uint
 	assert(resource->is_active && rs->active_resources > 0);
 }
 
-/* As many as the peer is granted now; those that there are stay, the oldest first. */
+/* As many as the peer is granted now; twice as many where it goes on behind one whose responses are missing. */
+static uint8_t granted(const struct vb_qp *qp)
+{
+	return (uint8_t)(qp->attr.max_dest_rd_atomic * (vb_roce(qp)->selective ? VB_GRANTED_BEHIND : 1));
+}
+
+/* Those that there are stay, the oldest first. */
 static bool make_resources(struct vb_qp *qp)
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
-	struct vb_resource *made = calloc(qp->attr.max_dest_rd_atomic, sizeof(*made));
+	struct vb_resource *made = calloc(granted(qp), sizeof(*made));
 	if (!made)
 		return false;
 	for (uint8_t i = 0; i < rs->resource_count; i++)
@@ -206,8 +212,8 @@ static bool make_resources(struct vb_qp *qp)
 	free(rs->resources);
 	rs->resources = made;
 	rs->resource_next = rs->resource_count;
-	rs->resource_count = qp->attr.max_dest_rd_atomic;
-	assert(rs->resource_count <= VB_MAX_RD_ATOMIC);
+	rs->resource_count = granted(qp);
+	assert(rs->resource_count <= VB_GRANTED_BEHIND * VB_MAX_RD_ATOMIC);
 	return true;
 }
 
@@ -216,7 +222,7 @@ static bool make_resources(struct vb_qp *qp)
 bool vb_responder_has_room(const struct vb_qp *qp)
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
-	if (rs->resource_count < qp->attr.max_dest_rd_atomic && !make_resources((struct vb_qp *)qp))
+	if (rs->resource_count < granted(qp) && !make_resources((struct vb_qp *)qp))
 		return false;
 	if (rs->resource_count == 0)
 		return false;

@@ -3,8 +3,8 @@
  * that packets of this QP have shown (RACK, RFC 8985, section 6.2). So a packet that was sent again and is lost once
  * more is found as well. Packets behind which nothing was sent are found by the probes of recovery.c.
  * Holds: what has arrived or is lost takes nothing of the windows; it is asserted by recovery.c.
- * Not here: the account of packets (sent.c), how late they may be (lateness.c), timeouts and probes (recovery.c), the
- * responder's half (early.c). */
+ * Not here: the account of packets (sent.c), by which arrival one is missed (seen.c), how late it may be (lateness.c),
+ * timeouts and probes (recovery.c), the responder's half (early.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include "roce/roce.h"
@@ -95,6 +95,12 @@ static struct window_cost cost_of(const struct vb_qp *qp, const struct vb_send_w
 	return cost_between(qp, wqe, index, index + 1);
 }
 
+/* Of the packet that asks for the response psn. */
+static uint32_t request_psn(const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	return is_read(wqe) ? vb_psn_add(wqe->first_psn, piece_begin(wqe, psn_index(wqe, psn))) : psn;
+}
+
 /* It is between what is unacknowledged and what was sent last. */
 static bool is_under_way(const struct vb_qp *qp, uint32_t psn)
 {
@@ -117,7 +123,7 @@ static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 	}
 	vb_roce(qp)->recovery.is_timing = false;
 	s->kept_at = at;
-	s->requests_seen.is_set = s->responses_seen.is_set = false;
+	s->seen = (struct vb_seen){ 0 };
 	return true;
 }
 
@@ -130,6 +136,15 @@ void vb_selective_forget_sent(struct vb_qp *qp)
 	s->due = (struct vb_deadline){ 0 };
 }
 
+/* What is sent again at psn asks for responses of a request that was executed: they come out of turn. */
+static void note_repeat(struct vb_qp *qp, uint32_t psn, uint32_t span)
+{
+	struct vb_selective *s = selective_of(qp);
+	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	if (needs_response(wqe) && vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) > 0)
+		vb_sent_repeat(&s->sent, psn, span);
+}
+
 void vb_selective_on_sent(struct vb_qp *qp, uint32_t psn, uint32_t span, bool is_again, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
@@ -137,6 +152,8 @@ void vb_selective_on_sent(struct vb_qp *qp, uint32_t psn, uint32_t span, bool is
 		return;
 	if (!vb_sent_add(&s->sent, qp->requester.una_psn, psn, span, is_again, now))
 		vb_recovery_on_gap(qp, now);
+	else if (is_again)
+		note_repeat(qp, psn, span);
 }
 
 void vb_selective_before_probe(struct vb_qp *qp)
@@ -157,31 +174,6 @@ uint32_t vb_selective_newest_missing(const struct vb_qp *qp)
 }
 
 /* ---- What has arrived -------------------------------------------------------------------------------------------- */
-
-/* newest was sent after that. */
-static bool is_after(const struct vb_sent_newest *newest, vb_time sent_at, uint32_t psn)
-{
-	if (!newest->is_set)
-		return false;
-	int64_t later = vb_time_diff(newest->sent_at, sent_at);
-	return later > 0 || (later == 0 && vb_psn_diff(newest->psn, psn) > 0);
-}
-
-/* It is the first one that has arrived, and the second is still on its way. RFC 8985, section 6.2, step 2. */
-static bool is_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time took)
-{
-	const struct vb_sent *sent = &selective_of(qp)->sent;
-	return vb_psn_bit(sent->again, sent->mask, psn) && took < selective_of(qp)->least_rtt;
-}
-
-static void see(const struct vb_qp *qp, struct vb_sent_newest *newest, uint32_t psn, vb_time now)
-{
-	vb_time sent_at = vb_sent_at(&selective_of(qp)->sent, psn), took = vb_time_since(sent_at, now);
-	if (newest->is_set && (is_after(newest, sent_at, psn) || newest->psn == psn))
-		return;
-	if (!is_of_the_first(qp, psn, took))
-		*newest = (struct vb_sent_newest){ true, psn, sent_at, took };
-}
 
 /* Its part of the windows is free. Gives the bytes of its message, of which congestion control is told. */
 static uint32_t arrive(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, vb_time now)
@@ -251,7 +243,7 @@ void vb_selective_note_executed(struct vb_qp *qp, uint32_t end_psn)
 		s->executed_psn = end_psn;
 }
 
-void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now)
+void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, bool is_answered, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	vb_selective_note_executed(qp, to);
@@ -264,8 +256,9 @@ void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now
 			continue;
 		vb_lateness_note_arrival(qp, psn, now);
 		measure(qp, psn, now);
-		see(qp, &s->requests_seen, psn, now);
-		see(qp, &s->responses_seen, psn, now);
+		vb_seen_response(qp, psn, now);
+		if (!is_answered)
+			vb_seen_request(qp, psn, now);
 	}
 	vb_sent_pass(&s->sent, from, to);
 	if (vb_psn_diff(qp->requester.una_psn, s->sent.known_psn) >= 0)
@@ -273,12 +266,6 @@ void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now
 }
 
 /* ---- What is lost ------------------------------------------------------------------------------------------------ */
-
-/* Of the packet that asks for the response psn. */
-static uint32_t request_psn(const struct vb_send_wqe *wqe, uint32_t psn)
-{
-	return is_read(wqe) ? vb_psn_add(wqe->first_psn, piece_begin(wqe, psn_index(wqe, psn))) : psn;
-}
 
 /* The peer has the request, and answers it or has answered it. */
 static bool is_taken(const struct vb_qp *qp, uint32_t request)
@@ -327,13 +314,12 @@ static enum fate fate_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, 
 	bool is_response = needs_response(wqe) && is_taken(qp, request);
 	if (!is_response)
 		psn = request;
-	const struct vb_sent_newest *newest = is_response ? &s->responses_seen : &s->requests_seen;
-	vb_time sent_at = vb_sent_at(&s->sent, psn);
-	if (!is_after(newest, sent_at, psn)) {
-		bool is_older = is_after(&s->requests_seen, sent_at, psn) || is_after(&s->responses_seen, sent_at, psn);
-		return is_older || vb_psn_bit(s->sent.again, s->sent.mask, psn) ? FATE_OPEN : FATE_NEWER;
+	const struct vb_arrival *newest = vb_seen_behind(qp, psn, needs_response(wqe), is_response);
+	if (!newest) {
+		bool is_open = vb_psn_bit(s->sent.again, s->sent.mask, psn) || vb_seen_any_after(qp, psn);
+		return is_open ? FATE_OPEN : FATE_NEWER;
 	}
-	vb_time lost_at = vb_time_add(sent_at, newest->took + vb_lateness_window(qp));
+	vb_time lost_at = vb_time_add(vb_sent_at(&s->sent, psn), newest->took + vb_lateness_window(qp));
 	if (vb_time_is_due(lost_at, now))
 		return FATE_LOST;
 	s->due = vb_deadline_earlier(s->due, (struct vb_deadline){ lost_at, true });
@@ -353,6 +339,12 @@ static void tell_loss(struct vb_qp *qp, uint32_t newest_lost, uint32_t packets, 
 	vb_recovery_tell_loss(qp, packets, now);
 }
 
+/* A request that is lost is one packet, however many responses it asks for. */
+static bool is_a_packet(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	return !needs_response(wqe) || request_psn(wqe, psn) == psn || is_taken(qp, request_psn(wqe, psn));
+}
+
 void vb_selective_judge(struct vb_qp *qp, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
@@ -360,7 +352,7 @@ void vb_selective_judge(struct vb_qp *qp, vb_time now)
 		return;
 	const uint32_t end = qp->requester.next_psn;
 	const struct vb_send_wqe *wqe = NULL;
-	uint32_t lost_before = s->sent.lost_count, newest_lost = 0;
+	uint32_t lost_before = s->sent.lost_count, newest_lost = 0, packets = 0;
 	s->due = (struct vb_deadline){ 0 };
 	for (uint32_t psn = vb_sent_next_open(&s->sent, qp->requester.una_psn, end); psn != end;
 		psn = vb_sent_next_open(&s->sent, vb_psn_add(psn, 1), end)) {
@@ -370,12 +362,13 @@ void vb_selective_judge(struct vb_qp *qp, vb_time now)
 		if (fate == FATE_NEWER)
 			break;
 		if (fate == FATE_LOST) {
+			packets += is_a_packet(qp, wqe, psn);
 			lose(qp, wqe, psn);
 			newest_lost = psn;
 		}
 	}
 	if (s->sent.lost_count > lost_before)
-		tell_loss(qp, newest_lost, s->sent.lost_count - lost_before, now);
+		tell_loss(qp, newest_lost, packets, now);
 	if (s->sent.lost_count > 0)
 		vb_schedule(qp);
 	vb_retry_arm(qp, vb_recovery_deadline(qp));
@@ -385,12 +378,11 @@ void vb_selective_judge(struct vb_qp *qp, vb_time now)
 
 void vb_selective_await(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
-	struct vb_selective *s = selective_of(qp);
 	vb_selective_note_executed(qp, vb_psn_add(psn, 1));
 	if (!is_under_way(qp, psn) || !keep(qp, now, now))
 		return;
-	see(qp, &s->requests_seen, psn, now);
-	see(qp, &s->responses_seen, psn, now);
+	vb_seen_request(qp, psn, now);
+	vb_seen_response(qp, psn, now);
 	vb_selective_judge(qp, now);
 }
 
@@ -432,8 +424,7 @@ void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time
 		vb_count(qp->lane, VB_DROP_OUT_OF_ORDER, 1);
 		break;
 	}
-	see(qp, &s->requests_seen, packet->psn, now);
-	see(qp, &s->responses_seen, packet->psn, now);
+	vb_seen_response(qp, packet->psn, now);
 	if (acked)
 		progress(qp, packet, acked, now);
 	vb_selective_judge(qp, now);
@@ -453,7 +444,7 @@ static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time no
 	bool is_answered = needs_response(wqe) && vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) > 0;
 	if (is_answered || vb_psn_bit(s->sent.taken, s->sent.mask, psn))
 		return false;
-	see(qp, &s->requests_seen, psn, now);
+	vb_seen_held(qp, psn, now);
 	if (needs_response(wqe)) {
 		vb_lateness_note_arrival(qp, psn, now);
 		find(qp, wqe, psn); /* the bits of its responses follow */
@@ -463,6 +454,18 @@ static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time no
 	measure(qp, psn, now);
 	*acked += arrive(qp, wqe, psn, now);
 	return true;
+}
+
+/* True: that is news. READs before that are being answered, or have been. */
+static bool take_executed(struct vb_qp *qp, uint32_t end, uint32_t *acked, vb_time now)
+{
+	const struct vb_selective *s = selective_of(qp);
+	bool is_behind = vb_psn_diff(s->executed_psn, qp->requester.una_psn) < 0, is_news = false;
+	uint32_t psn = is_behind ? qp->requester.una_psn : s->executed_psn;
+	for (; vb_psn_diff(end, psn) > 0 && is_under_way(qp, psn) && keep(qp, now, now); psn = vb_psn_add(psn, 1))
+		is_news |= take_bit(qp, psn, acked, now);
+	vb_selective_note_executed(qp, psn);
+	return is_news;
 }
 
 /* Trimmed: lost, and nothing else needs to have come after it. Unless that one is older than what was sent again. */
@@ -480,7 +483,7 @@ static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 	for (; psn != end && is_under_way(qp, psn); psn = vb_psn_add(psn, 1))
 		if (!vb_sent_is_settled(&s->sent, psn))
 			lose(qp, wqe, psn);
-	tell_loss(qp, vb_psn_add(end, VB_PSN_MASK), s->sent.lost_count - before, now);
+	tell_loss(qp, vb_psn_add(end, VB_PSN_MASK), s->sent.lost_count > before, now);
 }
 
 static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time now)
@@ -499,8 +502,8 @@ void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packe
 {
 	struct vb_selective *s = selective_of(qp);
 	uint32_t acked = 0;
-	bool is_news = false;
 	heed_named(qp, packet, now);
+	bool is_news = take_executed(qp, vb_psn_add(packet->expected_psn, packet->executed_ahead), &acked, now);
 	for (uint32_t i = 0; i < VB_BITMAP_PSNS; i++) {
 		uint32_t psn = vb_psn_add(packet->psn, i);
 		if (!(packet->bits[i / 64] >> i % 64 & 1) || !is_under_way(qp, psn))
@@ -571,6 +574,7 @@ bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, 
 	vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], psn);
 	vb_flight_add(qp, cost.out, cost.in);
 	vb_sent_add(&s->sent, rq->una_psn, psn, span, true, now); /* within what there is */
+	note_repeat(qp, psn, span);
 	if (needs_response(wqe))
 		vb_psn_clear(s->sent.taken, s->sent.mask, psn);
 	vb_recovery_on_sent(qp, vb_psn_add(psn, span - 1), false, now);

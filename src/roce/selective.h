@@ -6,6 +6,7 @@
  *   hold.c       the store of packets that came before their turn
  *   early.c      the responder's: such requests, and what it says of them
  *   sent.c       what the requester knows of each packet under way
+ *   seen.c       by which arrival a packet is missed
  *   lateness.c   how late a packet may be
  *   selective.c  the requester's: what is lost, and when it is sent again
  *
@@ -23,7 +24,11 @@ struct vb_batch;
 struct vb_failover;
 struct vb_send_wqe;
 
-#define VB_REPEATS 16
+#define VB_REPEATS 32
+
+/* While something is missing, so many times as many READs and atomics may be outstanding as the peer has granted: else
+ * all would wait for the one that is repeated. The responder remembers as many. */
+#define VB_GRANTED_BEHIND 2
 
 /* Responses of a READ that are to be sent once more, and nothing around them. */
 struct vb_repeat {
@@ -44,6 +49,22 @@ struct vb_resent {
 	vb_time took;      /* from then until it had arrived; 0: it has not */
 };
 
+/* A packet that is known to have arrived. */
+struct vb_arrival {
+	bool is_set;
+	uint32_t psn;
+	vb_time sent_at;
+	vb_time took; /* from then until it was known */
+};
+
+/* By what has arrived, what has not is missed. */
+struct vb_seen {
+	struct vb_arrival request;  /* of those that the peer has, the one that was sent last */
+	struct vb_arrival held;     /* of those that bitmaps told of */
+	struct vb_arrival response; /* of responses, and of acknowledgements */
+	struct vb_arrival in_turn;  /* of those that are no repeats the furthest, when the newest of them was sent */
+};
+
 struct vb_selective {
 	struct vb_multipath *paths;   /* NULL: one, the QP's flow */
 	struct vb_failover *failover; /* NULL: it has no other pair of addresses */
@@ -62,11 +83,10 @@ struct vb_selective {
 	/* The requester's. */
 	struct vb_hold responses;
 	struct vb_sent sent;
-	uint32_t executed_psn;                /* the peer has executed what comes before, also beyond una_psn */
-	struct vb_sent_newest requests_seen;  /* of requests that the peer has */
-	struct vb_sent_newest responses_seen; /* of responses, and of acknowledgements, which do not overtake those */
-	struct vb_deadline due;               /* when more counts as lost, if nothing comes before that */
-	vb_time lateness; /* how late a packet may be without being lost, beyond a quarter of the round trip */
+	uint32_t executed_psn; /* the peer has executed what comes before, also beyond una_psn */
+	struct vb_seen seen;
+	struct vb_deadline due; /* when more counts as lost, if nothing comes before that */
+	vb_time lateness;       /* how late a packet may be without being lost, beyond a quarter of the round trip */
 	struct vb_resent resent[VB_RESENT];
 	uint8_t resent_next;
 	uint32_t again;          /* packets sent again, ever */
@@ -114,8 +134,8 @@ struct vb_settled {
 };
 struct vb_settled vb_selective_settled(
 	const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to);
-/* They are acknowledged now. */
-void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, vb_time now);
+/* They are acknowledged now, or answered by responses. */
+void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, bool is_answered, vb_time now);
 /* una_psn was to move to psn, and waits for responses. */
 void vb_selective_await(struct vb_qp *qp, uint32_t psn, vb_time now);
 /* A response to what is not the oldest. */
@@ -134,6 +154,20 @@ void vb_selective_judge(struct vb_qp *qp, vb_time now);
 const struct vb_held *vb_selective_next_response(const struct vb_qp *qp);
 /* A response of the READ or atomic: the peer has executed that. */
 void vb_selective_note_executed(struct vb_qp *qp, uint32_t end_psn);
+
+/* ---- Arrivals (seen.c) ------------------------------------------------------------------------------------------- */
+
+/* The peer has the request. */
+void vb_seen_request(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* A bitmap told of it. */
+void vb_seen_held(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* The response is here, or what acknowledges the packet. */
+void vb_seen_response(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* The newest arrival of a packet behind that of psn, by which it is missed; NULL: none. is_answered: it has responses;
+ * is_response: psn is one of them, and the peer has the request. */
+const struct vb_arrival *vb_seen_behind(const struct vb_qp *qp, uint32_t psn, bool is_answered, bool is_response);
+/* Anything that was sent after it has arrived. */
+bool vb_seen_any_after(const struct vb_qp *qp, uint32_t psn);
 
 /* ---- Lateness (lateness.c) ----------------------------------------------------------------------------------------
  */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/invariant.h"
 
-enum { KINDS = 4 };
+enum { KINDS = 5 };
 
 /* One piece of memory: the times, and behind them the bits. */
 static bool make(struct vb_sent *sent, uint32_t psns)
@@ -21,7 +21,8 @@ static bool make(struct vb_sent *sent, uint32_t psns)
 		.taken = bits,
 		.arrived = bits + words,
 		.lost = bits + 2 * words,
-		.again = bits + 3 * words };
+		.again = bits + 3 * words,
+		.repeat = bits + 4 * words };
 	return true;
 }
 
@@ -54,6 +55,7 @@ static bool grow(struct vb_sent *sent, uint32_t una, uint32_t psns)
 		copy_bit(larger.arrived, larger.mask, sent->arrived, sent->mask, psn);
 		copy_bit(larger.lost, larger.mask, sent->lost, sent->mask, psn);
 		copy_bit(larger.again, larger.mask, sent->again, sent->mask, psn);
+		copy_bit(larger.repeat, larger.mask, sent->repeat, sent->mask, psn);
 	}
 	larger.lost_count = sent->lost_count;
 	larger.known_psn = sent->known_psn;
@@ -83,6 +85,12 @@ bool vb_sent_add(struct vb_sent *sent, uint32_t una, uint32_t psn, uint32_t span
 			vb_psn_set(sent->again, sent->mask, at);
 	}
 	return true;
+}
+
+void vb_sent_repeat(struct vb_sent *sent, uint32_t psn, uint32_t span)
+{
+	for (uint32_t i = 0; i < span; i++)
+		vb_psn_set(sent->repeat, sent->mask, vb_psn_add(psn, i));
 }
 
 void vb_sent_forget(struct vb_sent *sent)
@@ -146,5 +154,6 @@ void vb_sent_pass(struct vb_sent *sent, uint32_t from, uint32_t to)
 		vb_psn_clear(sent->taken, sent->mask, psn);
 		vb_psn_clear(sent->arrived, sent->mask, psn);
 		vb_psn_clear(sent->again, sent->mask, psn);
+		vb_psn_clear(sent->repeat, sent->mask, psn);
 	}
 }

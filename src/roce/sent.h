@@ -10,14 +10,6 @@
 #include "roce/psn_bits.h"
 #include "wire/packet.h"
 
-/* The newest packet that is known to have arrived, in the order in which packets were sent. */
-struct vb_sent_newest {
-	bool is_set;
-	uint32_t psn;
-	vb_time sent_at;
-	vb_time took; /* from then until it was known */
-};
-
 struct vb_sent {
 	uint32_t mask; /* places - 1; 0: nothing is missing, and nothing is kept */
 	uint32_t lost_count;
@@ -27,6 +19,7 @@ struct vb_sent {
 	uint64_t *arrived; /* the same, and of one that is answered by responses: this one is here */
 	uint64_t *lost;    /* to be sent again; no longer under way */
 	uint64_t *again;   /* was sent more than once */
+	uint64_t *repeat;  /* a response that is asked for again of a request that the peer has executed */
 	vb_time *sent_at;
 };
 
@@ -46,6 +39,7 @@ uint32_t vb_sent_next_lost(const struct vb_sent *sent, uint32_t psn, uint32_t en
 void vb_sent_lose(struct vb_sent *sent, uint32_t psn);
 void vb_sent_find(struct vb_sent *sent, uint32_t psn); /* it is not lost after all */
 void vb_sent_arrive(struct vb_sent *sent, uint32_t psn);
+void vb_sent_repeat(struct vb_sent *sent, uint32_t psn, uint32_t span);
 /* PSNs from .. to - 1 are acknowledged. */
 void vb_sent_pass(struct vb_sent *sent, uint32_t from, uint32_t to);
 

@@ -87,8 +87,9 @@ static inline void read_header(struct vb_packet *packet, enum vb_header header, 
 		packet->told = b[0];
 		packet->expected_psn = vb_load_be24(b + 1);
 		packet->named = vb_load_be32(b + 4);
-		packet->bits[0] = vb_load_be64(b + 8);
-		packet->bits[1] = vb_load_be64(b + 16);
+		packet->executed_ahead = vb_load_be16(b + 8);
+		packet->bits[0] = vb_load_be64(b + 12);
+		packet->bits[1] = vb_load_be64(b + 20);
 		break;
 	case VB_PATHETH:
 		packet->secret = vb_load_be64(b);
@@ -153,8 +154,10 @@ static inline void write_header(const struct vb_packet *packet, enum vb_header h
 		b[0] = packet->told;
 		vb_store_be24(b + 1, packet->expected_psn);
 		vb_store_be32(b + 4, packet->named);
-		vb_store_be64(b + 8, packet->bits[0]);
-		vb_store_be64(b + 16, packet->bits[1]);
+		vb_store_be16(b + 8, packet->executed_ahead);
+		vb_store_be16(b + 10, 0);
+		vb_store_be64(b + 12, packet->bits[0]);
+		vb_store_be64(b + 20, packet->bits[1]);
 		break;
 	case VB_PATHETH:
 		vb_store_be64(b, packet->secret);

@@ -18,7 +18,7 @@
 		: (header) == VB_FETH         ? 4                                                                      \
 		: (header) == VB_CNP_RESERVED ? 16                                                                     \
 		: (header) == VB_HELLOETH     ? 8                                                                      \
-		: (header) == VB_BITMAPETH    ? 24                                                                     \
+		: (header) == VB_BITMAPETH    ? 28                                                                     \
 		: (header) == VB_PATHETH      ? 12                                                                     \
 		: (header) == VB_ADDRESSETH   ? 16                                                                     \
 					      : 0)

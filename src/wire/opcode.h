@@ -69,7 +69,7 @@ enum vb_header {
 	VB_FETH,
 	VB_CNP_RESERVED, /* sixteen zero bytes */
 	VB_HELLOETH,     /* ours: what the sender holds at most (4 bytes), flags (1), three zero bytes */
-	VB_BITMAPETH,    /* ours: the expected PSN, and that of a packet it names (each a byte and 3), 128 bits */
+	VB_BITMAPETH,    /* ours: told and expected PSN (1 + 3 bytes), named (4), executed ahead (2 + 2), 128 bits */
 	VB_PATHETH,      /* ours: a secret of the connection (8 bytes), flags (1), a number (3) */
 	VB_ADDRESSETH,   /* ours: a further address of the sender's, as a GID (16 bytes) */
 	VB_HEADER_COUNT,

@@ -94,7 +94,8 @@ struct vb_packet {
 			union {
 				uint64_t atomic_result; /* AtomicAckETH */
 				struct {
-					uint32_t expected_psn; /* BITMAPETH: 24 bits; what is before it was executed */
+					uint32_t expected_psn; /* BITMAPETH: 24 bits; what is before it is acknowledged
+								*/
 					/* BITMAPETH: 24 bits, of the packet that is named; above them how often one
 					 * came twice, modulo 256 */
 					uint32_t named;
@@ -103,6 +104,9 @@ struct vb_packet {
 			uint32_t msn;     /* AETH, 24 bits */
 			uint8_t syndrome; /* AETH */
 			uint8_t told;     /* BITMAPETH: enum vb_told */
+			/* BITMAPETH: from the expected PSN on so many were executed, or more if it is the largest
+			 * number: READs that are still being answered, and what came behind them */
+			uint16_t executed_ahead;
 		};
 		struct {
 			uint32_t qkey;    /* DETH */

@@ -264,6 +264,7 @@ static void read_header(struct line *line, struct actor *actor, struct vb_packet
 		break;
 	case VB_BITMAPETH:
 		packet->expected_psn = (uint32_t)line_number(line, "expected", 0);
+		packet->executed_ahead = (uint16_t)line_number(line, "ahead", 0);
 		packet->bits[0] = line_number(line, "bits", 0);
 		break;
 	case VB_PATHETH:

@@ -144,21 +144,35 @@ static inline void receive_ack(struct rig *rig, struct vb_qp *qp, uint32_t ahead
 			.msn = 0 });
 }
 
-/* held: by the PSN, from the first one of all on. */
-static inline void receive_bitmap(
-	struct rig *rig, struct vb_qp *qp, uint32_t expected, uint64_t held, uint32_t duplicate)
+/* expected and named: filled in. held: by the PSN, from the first one of all on. */
+static inline void receive_bitmap_of(struct rig *rig, struct vb_qp *qp, struct vb_packet packet, uint64_t held)
 {
-	struct vb_packet packet = { .psn = RIG_SQ_PSN,
-		.syndrome = VB_AETH_NO_CREDITS,
-		.expected_psn = RIG_SQ_PSN + expected,
-		.named = duplicate,
-		.bits = { held } };
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
 	packet.opcode = VB_BITMAP;
+	packet.psn = RIG_SQ_PSN;
+	packet.syndrome = VB_AETH_NO_CREDITS;
+	packet.bits[0] = held;
 	packet.pkey = VB_PKEY_DEFAULT;
 	packet.dest_qpn = vb_qp_number(qp);
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	vb_lane_check(rig->lane);
+}
+
+static inline void receive_bitmap(
+	struct rig *rig, struct vb_qp *qp, uint32_t expected, uint64_t held, uint32_t duplicate)
+{
+	receive_bitmap_of(
+		rig, qp, (struct vb_packet){ .expected_psn = RIG_SQ_PSN + expected, .named = duplicate }, held);
+}
+
+/* READs are still being answered from `expected` on, and what came before `executed` was executed. */
+static inline void receive_bitmap_ahead(
+	struct rig *rig, struct vb_qp *qp, uint32_t expected, uint32_t executed, uint64_t held)
+{
+	receive_bitmap_of(rig, qp,
+		(struct vb_packet){
+			.expected_psn = RIG_SQ_PSN + expected, .executed_ahead = (uint16_t)(executed - expected) },
+		held);
 }
 
 static inline void receive_response(struct rig *rig, struct vb_qp *qp, uint32_t ahead)

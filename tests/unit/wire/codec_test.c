@@ -58,6 +58,7 @@ static struct vb_packet random_packet(struct vb_random *random, uint8_t opcode)
 		case VB_BITMAPETH:
 			packet.expected_psn = vb_random_u64(random) & VB_PSN_MASK;
 			packet.named = (uint32_t)vb_random_u64(random);
+			packet.executed_ahead = (uint16_t)vb_random_u64(random);
 			packet.bits[0] = vb_random_u64(random);
 			packet.bits[1] = vb_random_u64(random);
 			break;
