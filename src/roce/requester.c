@@ -185,7 +185,7 @@ static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct 
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	const struct vb_requester *rq = &qp->requester;
 	const struct vb_opcode *row = vb_packet_row(last);
-	if (!qp->is_reliable || re->probed || vb_selective_keeps_account(qp) || rq->pending_error || row->is_response ||
+	if (!qp->is_reliable || re->probed || vb_selective_has_lost(qp) || rq->pending_error || row->is_response ||
 		(row->place != VB_FIRST && row->place != VB_MIDDLE) || rq->next_psn != rq->max_psn ||
 		last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
 		return NULL;
@@ -206,7 +206,9 @@ static uint32_t middles_allowed(const struct vb_qp *qp, const struct vb_send_wqe
 		most = room ? (uint32_t)room - 1 : 0;
 	if (silent < most)
 		most = silent;
-	return left < most ? left : most;
+	if (left < most)
+		most = left;
+	return vb_selective_is_full(qp, most) ? 0 : most;
 }
 
 uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uint32_t most, vb_time now)
@@ -231,7 +233,7 @@ uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uin
 	vb_roce(qp)->since_ackreq += n * (qp->mtu + vb_roce(qp)->overhead);
 	rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, n);
 	vb_recovery_on_sent(qp, vb_psn_add(rq->next_psn, VB_PSN_MASK), true, now);
-	assert(rq->next_psn == rq->max_psn);
+	vb_selective_on_sent(qp, vb_psn_add(rq->next_psn, VB_PSN_MASK + 1 - n), n, false, now);
 	return n;
 }
 
