@@ -26,8 +26,9 @@ struct vb_cc_signal {
 	bool is_marked; /* ACKED: the acknowledgement says that an acknowledged packet carried Congestion Experienced */
 	uint32_t acked; /* ACKED: bytes of messages, newly */
 	uint32_t lost;  /* LOST: packets, newly; 0: not known */
-	uint32_t flight; /* bytes in flight before that, as windows count them */
-	vb_time rtt;     /* ACKED: of a packet that was sent once */
+	bool is_overflow; /* LOST: a receive buffer was full, which says where: whatever round trips show */
+	uint32_t flight;  /* bytes in flight before that, as windows count them */
+	vb_time rtt;      /* ACKED: of a packet that was sent once */
 	/* ACKED: the holder's own word (struct vb_packet) of the newest acknowledged packet, as its ack returns it, or
 	 * of the response; telemetry.h if VB_CC_BY_TELEMETRY */
 	uint64_t telemetry;

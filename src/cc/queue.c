@@ -70,9 +70,10 @@ struct state {
 	bool is_past_slow_start;
 	bool is_settling; /* the next round trip is of a packet that left before the cut */
 	bool is_beside_others;
-	bool has_lost;     /* in this round */
-	bool has_doubted;  /* a loss was once without a queue */
-	bool is_least_old; /* it gives way to know the shortest round trip anew */
+	bool has_lost;      /* in this round */
+	bool has_overflown; /* the same: a receive buffer was full, and the window is cut for it */
+	bool has_doubted;   /* a loss was once without a queue */
+	bool is_least_old;  /* it gives way to know the shortest round trip anew */
 };
 
 _Static_assert(sizeof(struct state) <= 128, "two cache lines");
@@ -417,6 +418,15 @@ static void doubt(const struct vb_cc *cc, struct state *state, vb_time now)
 	give_way(state, long_span(state), now);
 }
 
+/* A receive buffer was full, of all that send to it, and its queue may have stood there from the first. */
+static void cut_for_overflow(struct vb_cc *cc, struct state *state)
+{
+	if (!state->has_overflown)
+		cut_to(cc, state, state->window / 2);
+	state->has_overflown = true;
+	state->gives_way = 0;
+}
+
 /* packets: 0 where they are not counted, which is told once a recovery. */
 static void take_loss(struct vb_cc *cc, struct state *state, uint32_t packets, vb_time now)
 {
@@ -475,7 +485,7 @@ static void take_round(struct vb_cc *cc, struct state *state, const struct vb_cc
 	state->round_at = signal->now;
 	state->round_acked = state->round_lost = 0;
 	state->round_flight = signal->flight;
-	state->has_lost = false;
+	state->has_lost = state->has_overflown = false;
 }
 
 /* ---- Marks ------------------------------------------------------------------------------------------------------- */
@@ -545,6 +555,8 @@ static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 	struct state *state = vb_cc_state(cc);
 	if (signal->event == VB_CC_ACKED)
 		take_ack(cc, state, signal);
+	else if (signal->event == VB_CC_LOST && signal->is_overflow)
+		cut_for_overflow(cc, state);
 	else if (signal->event == VB_CC_LOST)
 		take_loss(cc, state, signal->lost, signal->now);
 	else

@@ -50,9 +50,10 @@ struct vb_tx_message {
 /* Received. */
 struct vb_rx_message {
 	struct vb_path path;
-	uint8_t *bytes;   /* of all datagrams, the carrier's until the next receive; the framing may change them */
-	uint32_t length;  /* of all together; 0: of no use, as it was cut short or has no sender's address */
-	uint32_t segment; /* bytes of each datagram but the last; at least length for a single one */
+	uint8_t *bytes;    /* of all datagrams, the carrier's until the next receive; the framing may change them */
+	uint32_t length;   /* of all together; 0: of no use, as it was cut short or has no sender's address */
+	uint32_t overflow; /* datagrams that the receive buffer had no room for before it; wraps */
+	uint32_t segment;  /* bytes of each datagram but the last; at least length for a single one */
 };
 
 struct vb_carrier;

@@ -133,6 +133,7 @@ static void take_message(struct vb_framing *framing, struct vb_train *train)
 
 	assert(message->segment > 0 && receiver->offset < message->length);
 	train->path = message->path;
+	train->overflow = message->overflow;
 	while (receiver->offset < message->length && train->count + 2 <= VB_TRAIN_PACKETS) {
 		uint32_t left = message->length - receiver->offset;
 		uint32_t segment = message->segment < left ? message->segment : left;

@@ -70,6 +70,7 @@ extern const char *const vb_port_counter_name[VB_PORT_COUNTER_COUNT];
 struct vb_train {
 	struct vb_path path;
 	unsigned count;
+	uint32_t overflow; /* datagrams that the receive buffer had no room for before these came; wraps */
 	struct vb_packet packets[VB_TRAIN_PACKETS];
 };
 

@@ -196,6 +196,7 @@ static void describe(struct vb_receiver *receiver, struct mmsghdr *header, struc
 		else if (cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SO_RXQ_OVFL)
 			note_overflow(receiver, CMSG_DATA(cmsg));
 	}
+	m->overflow = (uint32_t)receiver->overflow;
 }
 
 void vb_receiver_describe(struct vb_receiver *receiver, struct vb_rx_message messages[VB_CARRIER_RX])

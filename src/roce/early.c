@@ -92,13 +92,22 @@ static uint16_t executed_ahead(const struct vb_qp *qp, uint32_t answered)
 	return ahead < UINT16_MAX ? (uint16_t)ahead : UINT16_MAX;
 }
 
+static void tell_overflow(struct vb_qp *qp, struct vb_packet *bitmap)
+{
+	struct vb_selective *s = selective_of(qp);
+	uint32_t overflow = vb_roce_lane_of(qp)->overflow;
+	if (overflow != s->told_overflow)
+		bitmap->told |= VB_TOLD_OVERFLOW;
+	s->told_overflow = overflow;
+}
+
 static void name_a_packet(struct vb_selective *s, struct vb_packet *bitmap)
 {
 	if (s->trimmed_count == 0) {
 		bitmap->named = s->told_duplicate = s->duplicate;
 		return;
 	}
-	bitmap->told = VB_TOLD_TRIMMED;
+	bitmap->told |= VB_TOLD_TRIMMED;
 	bitmap->named = s->trimmed[(s->trimmed_next + VB_TRIMMED - s->trimmed_count) % VB_TRIMMED];
 	s->trimmed_count--;
 }
@@ -113,6 +122,8 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 	out->packet.syndrome = vb_responder_ack_syndrome(qp);
 	out->packet.msn = msn;
 	out->packet.expected_psn = expected_psn;
+	out->packet.told = 0;
+	tell_overflow(qp, &out->packet);
 	name_a_packet(s, &out->packet);
 	out->packet.holder = vb_roce(qp)->responses.ack.holder;
 	out->packet.becn = vb_responder_tells_marks(qp);

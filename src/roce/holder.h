@@ -50,6 +50,10 @@ void vb_lane_set_addresses(struct vb_lane *lane, const struct vb_address *addres
 void vb_lane_receive(
 	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now);
 
+/* Packets that the holder's receive buffer had no room for, before those that are received next; a count that wraps.
+ * Where packets are missing that is told as their cause, which is congestion. [lane] */
+void vb_lane_note_overflow(struct vb_lane *lane, uint32_t overflow);
+
 /* A request of RC whose payload a switch has cut off for want of room: this packet was lost. Where its PSN is expected,
  * or beyond, the peer is told at once. [lane] */
 void vb_lane_receive_trimmed(

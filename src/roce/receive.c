@@ -168,6 +168,11 @@ static bool ends_in_ack(const struct vb_packet *packets, size_t n)
 	return true;
 }
 
+void vb_lane_note_overflow(struct vb_lane *lane, uint32_t overflow)
+{
+	vb_roce_lane(lane)->overflow = overflow;
+}
+
 void vb_lane_receive(
 	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now)
 {

@@ -134,10 +134,11 @@ static void note_quiet(struct vb_qp *qp, vb_time now)
 		tell_silence(qp);
 }
 
-void vb_recovery_tell_loss(struct vb_qp *qp, uint32_t packets, vb_time now)
+void vb_recovery_tell_loss(struct vb_qp *qp, uint32_t packets, bool is_overflow, vb_time now)
 {
 	vb_congestion_tell(qp, &(struct vb_cc_signal){ .event = VB_CC_LOST,
 				       .lost = packets,
+				       .is_overflow = is_overflow,
 				       .flight = vb_roce(qp)->flight.out + vb_roce(qp)->flight.in,
 				       .now = now });
 }
@@ -234,7 +235,7 @@ void vb_recovery_on_progress(
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
 	if (rest_is_lost) {
-		vb_recovery_tell_loss(qp, 0, now);
+		vb_recovery_tell_loss(qp, 0, false, now);
 		vb_retry_go_back(qp);
 	}
 	/* A deadline that moves later costs nothing: the timer comes up early and is put back. */
@@ -265,7 +266,7 @@ void vb_recovery_on_gap(struct vb_qp *qp, vb_time now)
 		return;
 	re->is_recovering = true;
 	vb_recovery_note_loss(qp);
-	vb_recovery_tell_loss(qp, 0, now);
+	vb_recovery_tell_loss(qp, 0, false, now);
 	vb_retry_go_back(qp);
 	vb_retry_arm(qp, vb_recovery_deadline(qp));
 }
@@ -297,7 +298,7 @@ static void on_ack_timeout(struct vb_qp *qp, vb_time now)
 	rq->progress_at = rq->quiet_since = now;
 	re->is_recovering = false;
 	re->was_probed = false;
-	vb_recovery_tell_loss(qp, 0, now);
+	vb_recovery_tell_loss(qp, 0, false, now);
 	vb_multipath_leave(qp, rq->una_psn);
 	vb_retry_go_back(qp);
 }

@@ -25,7 +25,8 @@ struct vb_recovery {
 
 /* Packets do get lost on the way to the peer. */
 void vb_recovery_note_loss(struct vb_qp *qp);
-void vb_recovery_tell_loss(struct vb_qp *qp, uint32_t packets, vb_time now); /* to congestion control */
+/* To congestion control. packets: 0: not known; is_overflow: a receive buffer was full. */
+void vb_recovery_tell_loss(struct vb_qp *qp, uint32_t packets, bool is_overflow, vb_time now);
 void vb_recovery_measure(struct vb_qp *qp, vb_time rtt);
 void vb_recovery_check(const struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);

@@ -84,6 +84,7 @@ struct vb_roce_lane {
 	struct vb_list held[VB_LANE_CLASSES];
 	struct vb_hold_pool hold; /* of packets that came before their turn, of all QPs */
 	uint64_t frames;          /* received, ever */
+	uint32_t overflow;        /* vb_lane_note_overflow */
 	struct vb_list mcast;     /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
 	struct vb_cnp_clock cnp_clock;

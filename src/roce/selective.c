@@ -29,6 +29,7 @@ int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold)
 		if (!s)
 			return -ENOMEM;
 		s->executed_psn = s->cut_psn = qp->requester.una_psn;
+		s->told_overflow = s->own_overflow = vb_roce_lane_of(qp)->overflow;
 	}
 	if (!s->paths)
 		s->paths = vb_multipath_create(qp);
@@ -326,6 +327,16 @@ static enum fate fate_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, 
 	return FATE_OPEN;
 }
 
+/* A receive buffer was full: the peer's, or of responses our own. */
+static bool take_overflow(struct vb_qp *qp)
+{
+	struct vb_selective *s = selective_of(qp);
+	bool has_overflown = s->has_overflown || s->own_overflow != vb_roce_lane_of(qp)->overflow;
+	s->has_overflown = false;
+	s->own_overflow = vb_roce_lane_of(qp)->overflow;
+	return has_overflown;
+}
+
 /* One of a round trip, for all that is lost of it; each, to an algorithm that counts. */
 static void tell_loss(struct vb_qp *qp, uint32_t newest_lost, uint32_t packets, vb_time now)
 {
@@ -336,7 +347,7 @@ static void tell_loss(struct vb_qp *qp, uint32_t newest_lost, uint32_t packets, 
 	if (!counts && vb_psn_diff(newest_lost, s->cut_psn) < 0)
 		return;
 	s->cut_psn = qp->requester.next_psn;
-	vb_recovery_tell_loss(qp, packets, now);
+	vb_recovery_tell_loss(qp, packets, take_overflow(qp), now);
 }
 
 /* A request that is lost is one packet, however many responses it asks for. */
@@ -489,7 +500,8 @@ static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (bitmap->told == VB_TOLD_TRIMMED) {
+	s->has_overflown |= bitmap->told & VB_TOLD_OVERFLOW;
+	if (bitmap->told & VB_TOLD_TRIMMED) {
 		lose_trimmed(qp, bitmap->named & VB_PSN_MASK, now);
 		return;
 	}

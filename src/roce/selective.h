@@ -77,6 +77,7 @@ struct vb_selective {
 	uint32_t told_duplicate;          /* in the newest bitmap */
 	uint32_t trimmed[VB_TRIMMED];     /* packets that are to be named: the newest, if there are more */
 	uint8_t trimmed_next, trimmed_count;
+	uint32_t told_overflow; /* the lane's overflow, as the newest bitmap has told */
 	struct vb_repeat repeats[VB_REPEATS];
 	uint8_t repeat_first, repeat_count;
 
@@ -89,6 +90,8 @@ struct vb_selective {
 	vb_time lateness;       /* how late a packet may be without being lost, beyond a quarter of the round trip */
 	struct vb_resent resent[VB_RESENT];
 	uint8_t resent_next;
+	bool has_overflown;      /* the peer has told of it, and congestion control was not */
+	uint32_t own_overflow;   /* the lane's, as congestion control was told */
 	uint32_t again;          /* packets sent again, ever */
 	uint32_t peer_duplicate; /* as the peer last told */
 	vb_time least_rtt;       /* 0: unknown */

@@ -60,10 +60,10 @@ enum {
 
 #define VB_BITMAP_PSNS 128 /* of one bitmap */
 
-/* The packet that a bitmap names beside its bits. */
+/* What a bitmap says beside its bits: of the packet that it names, and why packets are missing. */
 enum vb_told {
-	VB_TOLD_DUPLICATE = 0, /* came twice */
-	VB_TOLD_TRIMMED = 1,   /* came without its payload, which a switch had cut off */
+	VB_TOLD_TRIMMED = 1,  /* it came without its payload, which a switch had cut off; else it came twice */
+	VB_TOLD_OVERFLOW = 2, /* the receive buffer was full since the bitmap before */
 };
 
 /* One cache line. Extension headers that no opcode has together share their place: only the fields of the headers in
@@ -103,7 +103,7 @@ struct vb_packet {
 			};
 			uint32_t msn;     /* AETH, 24 bits */
 			uint8_t syndrome; /* AETH */
-			uint8_t told;     /* BITMAPETH: enum vb_told */
+			uint8_t told;     /* BITMAPETH: a mask of enum vb_told */
 			/* BITMAPETH: from the expected PSN on so many were executed, or more if it is the largest
 			 * number: READs that are still being answered, and what came behind them */
 			uint16_t executed_ahead;

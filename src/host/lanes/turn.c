@@ -21,6 +21,7 @@ static unsigned receive(struct vb_host_lane *d, vb_time now)
 	while (vb_port_next_train(d->port, d->train)) {
 		if (!d->train->count)
 			continue;
+		vb_lane_note_overflow(d->lane, d->train->overflow);
 		vb_lane_receive(d->lane, &d->train->path, d->train->packets, d->train->count, now);
 		packets += d->train->count;
 		if (d->paths)

@@ -227,6 +227,23 @@ static void lose_packets(struct flow *flow, uint32_t packets)
 	tell(flow, (struct vb_cc_signal){ .event = VB_CC_LOST, .lost = packets, .flight = flow->cc.window_bytes });
 }
 
+/* That of a receive buffer may have stood there from the first, so that no round trip shows it. Once a round. */
+static void queue__a_full_receive_buffer_cuts_whatever_round_trips_show(void **state)
+{
+	struct flow flow;
+	start_with_a_mebibyte(&flow);
+	const struct vb_cc_signal overflow = { .event = VB_CC_LOST, .lost = 1, .is_overflow = true };
+	const uint32_t before = flow.cc.window_bytes;
+	lose_packets(&flow, 1); /* of which it gives way */
+	tell(&flow, overflow);
+	assert_int_equal(flow.cc.window_bytes, before / 2);
+	tell(&flow, overflow);
+	assert_int_equal(flow.cc.window_bytes, before / 2);
+	round_of(&flow, 100 * VB_US);
+	tell(&flow, overflow);
+	assert_in_range(flow.cc.window_bytes, before / 4, before / 4 + 4096);
+}
+
 /* Where they are counted it is the count that says so, however long nothing was heard. */
 static void queue__losses_that_are_counted_count_by_their_share(void **state)
 {
@@ -377,6 +394,7 @@ int main(void)
 		cmocka_unit_test(queue__losses_do_not_cut_below_what_the_way_holds),
 		cmocka_unit_test(queue__losses_count_where_no_round_trip_is_measured),
 		cmocka_unit_test(queue__much_that_is_lost_counts_without_one),
+		cmocka_unit_test(queue__a_full_receive_buffer_cuts_whatever_round_trips_show),
 		cmocka_unit_test(queue__losses_that_are_counted_count_by_their_share),
 		cmocka_unit_test(queue__losses_with_a_very_short_one_do_not_count),
 		cmocka_unit_test(queue__gives_way_to_see_how_long_the_way_is),

@@ -249,6 +249,21 @@ static void bitmap__is_told_where_a_hole_begins_when_asked_and_every_so_often(vo
 	close_rig(rig, qp);
 }
 
+/* Once, to each QP that misses something. */
+static void bitmap__tells_that_the_receive_buffer_was_full(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_send(rig, qp, 2);
+	assert_int_equal(only_one(rig)->told & VB_TOLD_OVERFLOW, 0);
+	vb_lane_note_overflow(rig->lane, 3);
+	receive_send(rig, qp, 4);
+	assert_int_equal(only_one(rig)->told & VB_TOLD_OVERFLOW, VB_TOLD_OVERFLOW);
+	receive_send(rig, qp, 6);
+	assert_int_equal(only_one(rig)->told & VB_TOLD_OVERFLOW, 0);
+	close_rig(rig, qp);
+}
+
 /* However far it is ahead. */
 static void bitmap__tells_of_the_furthest(void **state)
 {
@@ -362,6 +377,7 @@ int main(void)
 		cmocka_unit_test(responder__gives_all_back_when_its_qp_goes),
 		cmocka_unit_test(bitmap__tells_marks),
 		cmocka_unit_test(bitmap__is_told_where_a_hole_begins_when_asked_and_every_so_often),
+		cmocka_unit_test(bitmap__tells_that_the_receive_buffer_was_full),
 		cmocka_unit_test(bitmap__tells_of_the_furthest),
 		cmocka_unit_test(bitmap__tells_of_what_was_executed_behind_a_read),
 		cmocka_unit_test(repeats__go_on_behind_one_that_is_gone),

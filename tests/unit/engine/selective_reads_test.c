@@ -166,6 +166,32 @@ static void reads__go_on_behind_one_that_is_missing(void **state)
 	close_rig(rig, qp);
 }
 
+/* Congestion control hears that a receive buffer was full: of requests the peer's, of responses our own. */
+static void losses__of_a_full_receive_buffer_cut_the_window(void **state)
+{
+	for (int is_own = 0; is_own < 2; is_own++) {
+		struct rig *rig = open_rig((struct vb_lane_config){ .cc.algorithm = &vb_cc_queue });
+		struct vb_qp *qp = rig_connected(rig, NULL);
+		measure_round_trip(rig, qp);
+		uint32_t before = vb_roce(qp)->congestion.cc.window_bytes;
+		if (is_own) {
+			post_read(rig, qp, 3); /* PSNs 1 to 3 */
+			vb_lane_note_overflow(rig->lane, 1);
+			wait(rig, ROUND_TRIP);
+			receive_response(rig, qp, 3);
+		} else {
+			post_writes(rig, qp, 3);
+			wait(rig, ROUND_TRIP);
+			receive_bitmap_of(rig, qp,
+				(struct vb_packet){ .expected_psn = RIG_SQ_PSN + 1, .told = VB_TOLD_OVERFLOW }, 1 << 3);
+		}
+		wait(rig, ROUND_TRIP / 4 + VB_US);
+		assert_true(rig_counter(rig, VB_LOST) > 0);
+		assert_in_range(vb_roce(qp)->congestion.cc.window_bytes, before / 2, before * 6 / 10);
+		close_rig(rig, qp);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +202,7 @@ int main(void)
 		cmocka_unit_test(request__that_was_executed_is_not_missed),
 		cmocka_unit_test(request__that_never_left_was_not_executed),
 		cmocka_unit_test(reads__go_on_behind_one_that_is_missing),
+		cmocka_unit_test(losses__of_a_full_receive_buffer_cut_the_window),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

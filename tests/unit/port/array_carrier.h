@@ -100,8 +100,12 @@ static unsigned array_carrier_receive(struct vb_carrier *carrier, struct vb_rx_m
 	array->receives++;
 	for (; given < VB_CARRIER_RX && array->next < array->count; given++) {
 		struct array_message *m = &array->messages[array->next++];
-		messages[given] =
-			(struct vb_rx_message){ m->path, m->bytes, m->length, m->segment ? m->segment : m->length };
+		messages[given] = (struct vb_rx_message){
+			.path = m->path,
+			.bytes = m->bytes,
+			.length = m->length,
+			.segment = m->segment ? m->segment : m->length,
+		};
 	}
 	return given;
 }

@@ -518,6 +518,13 @@ static void receive__overflow_is_counted(void **state)
 		while (vb_port_next_train(b.port, &train))
 			received += train.count;
 	assert_int_equal(received + counter(&b, VB_PORT_RX_OVERFLOW), 16);
+	/* What comes next says so. */
+	batch_clear();
+	put(VB_SEND_ONLY, qpn_of(SLOT_B), 16, 64);
+	vb_port_send(a.port, &batch, 0);
+	assert_int_equal(vb_port_receive(b.port, 0), 1);
+	assert_true(vb_port_next_train(b.port, &train));
+	assert_int_equal(train.overflow, 16 - received);
 	/* A port that opens the same socket later does not count them again. */
 	vb_port_close(b.port);
 	struct vb_udp_config config = { .receive_fd = b.fd, .slot = SLOT_B };
