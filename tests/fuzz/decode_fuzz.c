@@ -1,6 +1,6 @@
 /* Any bytes as a UDP payload: decoded, written again, and compared. What may differ is written down here: reserved bits
- * of BTH bytes 4 and 8, the reserved first byte of XRCETH, fifth of DETH and last three of HELLOETH, and the sixteen
- * bytes of a CNP. The ICRC and the MAD parsers take the same bytes. */
+ * of BTH bytes 4 and 8, the reserved first byte of XRCETH, fifth of DETH, last three of HELLOETH and two of BITMAPETH,
+ * and the sixteen bytes of a CNP. The ICRC and the MAD parsers take the same bytes. */
 #include <stdlib.h>
 #include "base/bytes.h"
 #include "wire/cm.h"
@@ -28,6 +28,8 @@ static void clear_reserved(uint8_t *bytes)
 			b[4] = 0;
 		if (*header == VB_HELLOETH)
 			memset(b + 5, 0, 3);
+		if (*header == VB_BITMAPETH)
+			memset(b + 10, 0, 2);
 		if (*header == VB_CNP_RESERVED)
 			memset(b, 0, vb_header_length[VB_CNP_RESERVED]);
 		b += vb_header_length[*header];
