@@ -43,7 +43,7 @@ static bool set_add(struct cell *cell, uint64_t value)
 void atomic_choose(struct endpoint *end, struct wr *wr)
 {
 	wr->kind = WR_ATOMIC;
-	wr->cell = below(CELLS);
+	wr->cell = world.is_twin ? twins_cell(end) : below(CELLS);
 	struct cell *cell = &cells[end->peer->host->index][wr->cell];
 	bool is_add = wr->cell < CELLS / 2;
 	wr->opcode = is_add ? VB_WR_ATOMIC_FETCH_AND_ADD : VB_WR_ATOMIC_CMP_AND_SWP;
@@ -55,6 +55,7 @@ void atomic_done(struct endpoint *end, struct wr *wr, uint64_t result)
 {
 	struct cell *cell = &cells[end->peer->host->index][wr->cell];
 	cell->done++;
+	twins_note(end, result);
 	if (wr->cell < CELLS / 2) {
 		if (!set_add(cell, result))
 			broken("qpn %06x: two additions to one cell saw %llu", end->qpn, (unsigned long long)result);

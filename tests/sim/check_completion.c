@@ -164,6 +164,7 @@ void check_completion(struct host *host, const struct vb_wc *wc)
 	if (wc->status == VB_WC_WR_FLUSH_ERR && !end->is_dead && end->connection->state == UP)
 		broken("qpn %06x: a flush without a death", end->qpn);
 	end->completed++;
+	twins_completed(end, wc);
 	if (wc->wr_id >> 40)
 		sent(end, wc);
 	else

@@ -45,7 +45,7 @@ void connection_open(struct connection *connection, unsigned index, enum vb_qp_t
 		connection->mtu -= index * 31 % 200;
 	bool is_big = index == 0 && type == VB_QP_RC;
 	connection->slots = is_big ? BIG_SLOTS : SLOTS;
-	connection->slot_bytes = is_big ? BIG_SLOT_BYTES : SLOT_BYTES;
+	connection->slot_bytes = !is_big ? SLOT_BYTES : world.is_twin ? BIG_SLOT_BYTES / 4 : BIG_SLOT_BYTES;
 	if (world.is_local && is_big && chance(300000)) /* which is copied in several pieces */
 		connection->slot_bytes = 5 * BIG_SLOT_BYTES / 2;
 	unsigned a = below(world.host_count), b = below(world.host_count);
@@ -436,7 +436,8 @@ void chaos(void)
 		excuse(span);
 	} else if (kind == 1 && n->has_pauses) {
 		vb_time span = (vb_time)below(30000) * VB_US;
-		network_black_out(span);
+		bool is_one_way = chance(500000); /* of one lane, which goes on hearing others */
+		network_black_out(is_one_way ? connection->ends[0].lane : NULL, span);
 		excuse(span);
 	} else if (kind == 2 && n->has_restarts) {
 		restart_peer(connection);

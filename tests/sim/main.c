@@ -1,5 +1,6 @@
 /* sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | --verbose] [--incast | --local]
  *     [--recovery go-back-n | selective | agreed]
+ * sim --twins [--seeds A..B] [--packets N]: each traffic by going back and by selective repeat, and what programs see.
  * Prints the seed before it runs it; a failure names it again, and `sim --seed N` replays it to the same end. */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@ bool is_traced, is_verbose;
 static struct {
 	uint64_t first, last, packets;
 	double soak_minutes;
-	bool is_twice, has_incast, is_local;
+	bool is_twice, has_incast, is_local, has_twins;
+	uint64_t cut_short;   /* of the twins */
 	const char *recovery; /* NULL: by the seed */
 	enum vb_recovery_kind recovery_kind;
 } options = { .first = 1, .last = 1, .packets = 100000 };
@@ -32,9 +34,10 @@ void broken(const char *format, ...)
 	va_end(arguments);
 	fprintf(stderr, "\nreplay with: sim --seed %" PRIu64 " --packets %" PRIu64 " --trace%s%s%s\n", world.seed,
 		world.packets_wanted,
-		options.has_incast ? " --incast"
-		: options.is_local ? " --local"
-				   : "",
+		options.has_incast  ? " --incast"
+		: options.has_twins ? " --twins"
+		: options.is_local  ? " --local"
+				    : "",
 		options.recovery ? " --recovery " : "", options.recovery ? options.recovery : "");
 	exit(1);
 }
@@ -65,7 +68,8 @@ void world_open(uint64_t seed)
 	world.next_id = 1;
 	world.packets_wanted = options.packets;
 	world.is_local = options.is_local;
-	world.is_recovery_given = options.recovery != NULL;
+	world.is_twin = options.has_twins;
+	world.is_recovery_given = options.recovery || options.has_twins;
 	world.recovery = options.recovery_kind;
 	vb_random_seed(&world.random, seed);
 	if (chance(100000)) /* time wraps during the run */
@@ -115,7 +119,7 @@ void world_happen(struct event event)
 		check_guards();
 		for (unsigned i = 0; i < world.host_count; i++)
 			vb_nic_check(world.hosts[i].nic);
-		if (!world.is_stopping && world.packets >= world.packets_wanted)
+		if (!world.is_stopping && !world.is_twin && world.packets >= world.packets_wanted)
 			world.is_stopping = true;
 		break;
 	}
@@ -171,6 +175,10 @@ static void build(void)
 			host_meet(&world.hosts[i]);
 	if (world.is_local)
 		local_open();
+	if (world.is_twin) {
+		twins_open();
+		return;
+	}
 	world.connection_count = 2 + below(10);
 	for (unsigned i = 0; i < world.connection_count; i++) {
 		uint32_t kind = below(100);
@@ -192,14 +200,30 @@ static uint64_t run(uint64_t seed)
 			;
 	}
 	check_at_rest();
+	if (world.is_twin)
+		twins_end();
 	world_close();
 	return world.hash;
+}
+
+/* False: retries ended a connection in one of the two. */
+static bool run_twins(uint64_t seed)
+{
+	options.recovery_kind = VB_RECOVERY_GO_BACK_N;
+	run(seed);
+	options.recovery_kind = seed % 2 ? VB_RECOVERY_SELECTIVE : VB_RECOVERY_AGREED;
+	run(seed);
+	return twins_compare();
 }
 
 static void run_seed(uint64_t seed)
 {
 	printf("seed %" PRIu64 "\n", seed);
 	fflush(stdout);
+	if (options.has_twins) {
+		options.cut_short += !run_twins(seed);
+		return;
+	}
 	if (options.has_incast) {
 		incast_run(seed, false);
 		incast_run(seed, true);
@@ -208,10 +232,10 @@ static void run_seed(uint64_t seed)
 	uint64_t hash = run(seed);
 	printf("  %" PRIu64 " packets, %" PRIu64 " completions, %.1f ms, %" PRIu64 " lost, %" PRIu64
 	       " overflowed, %" PRIu64 " corrupted, %" PRIu64 " timeouts, %" PRIu64 " reconnects, %" PRIu64
-	       " held, %" PRIu64 " moves, trace %016" PRIx64 "\n",
+	       " held, one overtaken by %" PRIu64 ", %" PRIu64 " moves, trace %016" PRIx64 "\n",
 		world.packets, world.completions, (double)vb_time_since(world.begin, world.now) / (double)VB_MS,
 		world.lost, world.overflowed, world.corrupted, world.timeouts, world.reconnects, world.held,
-		world.moves, hash);
+		world.farthest, world.moves, hash);
 	if (world.is_local)
 		local_report();
 	if (options.is_twice && run(seed) != hash)
@@ -222,7 +246,8 @@ static void usage(void)
 {
 	fprintf(stderr, "usage: sim [--seed N | --seeds A..B | --soak MINUTES] [--packets N] [--twice] [--trace | "
 			"--verbose] [--incast | --local]\n"
-			"           [--recovery go-back-n | selective | agreed]\n");
+			"           [--recovery go-back-n | selective | agreed]\n"
+			"       sim --twins [--seed N | --seeds A..B] [--packets N] [--trace | --verbose]\n");
 	exit(2);
 }
 
@@ -266,6 +291,8 @@ static void read_options(int argc, char **argv)
 			is_traced = is_verbose = true;
 		} else if (!strcmp(argv[i], "--incast")) {
 			options.has_incast = true;
+		} else if (!strcmp(argv[i], "--twins")) {
+			options.has_twins = true;
 		} else if (!strcmp(argv[i], "--local")) {
 			options.is_local = true;
 		} else {
@@ -285,5 +312,8 @@ int main(int argc, char **argv)
 	}
 	for (uint64_t seed = options.first; seed <= options.last; seed++)
 		run_seed(seed);
+	if (options.has_twins)
+		printf("%" PRIu64 " of %" PRIu64 " seeds were cut short by retries that ran out\n", options.cut_short,
+			options.last - options.first + 1);
 	return 0;
 }

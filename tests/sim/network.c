@@ -3,10 +3,19 @@
  * the real codec: encoded, bits flipped, the ICRC verified, decoded; only if the ICRC should miss it does it arrive. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/bursts.h"
 #include "sim.h"
 #include "wire/icrc.h"
 
 #define FRAME_OVERHEAD 768 /* what a socket buffer charges for a datagram beside its bytes */
+
+/* From a lane to the switch. */
+static struct way {
+	struct vb_bursts bursts;
+	struct vb_random random;
+	uint64_t sent;                          /* packets */
+	uint64_t newest[MAX_HOSTS * MAX_LANES]; /* that has come here, by who sent it */
+} ways[MAX_HOSTS * MAX_LANES];
 
 static uint32_t one_of(const uint32_t *choices, unsigned n)
 {
@@ -25,6 +34,19 @@ static void choose_congestion_control(struct conditions *n)
 	n->cc.algorithm = kind < 2 ? NULL : kind == 2 ? &vb_cc_none : &paced_algorithm;
 	if (kind == 2 && n->receive_buffer == 0)
 		n->unknown_peer_allowance = VB_UNLIMITED;
+}
+
+/* By the seed, too: a quarter of them lose packets in runs, through which the retries of a connection may not last. */
+static void choose_bursts(struct conditions *n)
+{
+	static const uint32_t shares[] = { 100, 1000, 10000, 30000 }, runs[] = { 3, 10, 100, 1000 };
+	uint32_t draw = (uint32_t)((world.seed * 0xD6E8FEB86659FD93u) >> 56);
+	if (draw & 3)
+		return;
+	n->burst_ppm = shares[draw >> 2 & 3];
+	n->burst_run = runs[draw >> 4 & (world.is_twin ? 1 : 3)];
+	n->may_exhaust = true;
+	trace("network: %u ppm lost in runs of %u", n->burst_ppm, n->burst_run);
 }
 
 /* By the seed, too: a quarter of them have NICs. */
@@ -56,6 +78,14 @@ static void choose_recovery(struct conditions *n)
 	trace("network: recovery %d, hold %u%s", n->recovery, n->hold_bytes, n->fails_over ? ", links die" : "");
 }
 
+/* Those of twins are to last. */
+static void spare_connections(struct conditions *n)
+{
+	n->drop_ppm = n->drop_ppm < 10000 ? n->drop_ppm : 10000;
+	n->chaos_ppm = 0;
+	n->fails_over = false;
+}
+
 void network_choose(void)
 {
 	struct conditions *n = &world.network;
@@ -83,6 +113,9 @@ void network_choose(void)
 	choose_congestion_control(n);
 	choose_habits(n);
 	choose_recovery(n);
+	choose_bursts(n);
+	if (world.is_twin)
+		spare_connections(n);
 	trace("network: %s%s", n->cc.algorithm ? n->cc.algorithm->name : "window", n->is_of_nics ? ", of NICs" : "");
 	trace("network: drop %u dup %u reorder %u corrupt %u ppm, delay %lld+%lld us, %llu MB/s, buffer %llu, ack "
 	      "delay %lld us",
@@ -150,15 +183,17 @@ static const struct host *find_host(const struct vb_gid *gid)
 	broken("a packet goes to an address that nobody has");
 }
 
-/* The link of that address of the host's, by the time and the seed: one in eight is dead at any time. */
-static bool is_dead(const struct host *host, const struct vb_gid *gid)
+/* The link of that address of the host's, by the time and the seed: one in eight is dead at any time, of those every
+ * other one in one direction alone. */
+static bool is_dead(const struct host *host, const struct vb_gid *gid, bool is_outwards)
 {
 	if (!world.network.fails_over)
 		return false;
 	uint64_t span = (uint64_t)(vb_time_diff(world.now, world.begin) / (40 * VB_MS));
 	uint64_t mixed = (world.seed * 64 + host->index * 2u + (gid->raw[14] & 1)) * 0x9E3779B97F4A7C15u + span;
 	mixed = (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9u;
-	return (mixed >> 40 & 7) == 0;
+	bool is_one_way = mixed >> 43 & 1, dead_way = mixed >> 44 & 1;
+	return (mixed >> 40 & 7) == 0 && (!is_one_way || dead_way == is_outwards);
 }
 
 static void gather(struct frame *frame, const struct vb_outgoing *out, const struct vb_batch *batch)
@@ -210,18 +245,24 @@ static const struct lane *find_lane(const struct host *host, uint32_t qpn)
 void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch)
 {
 	const struct host *to = find_host(&out->av->dgid);
-	bool is_lost = is_dead(from->host, &out->av->sgid) || is_dead(to, &out->av->dgid);
+	bool is_lost = is_dead(from->host, &out->av->sgid, true) || is_dead(to, &out->av->dgid, false);
+	struct way *way = &ways[number_of(from)];
+	if (world.network.burst_run)
+		is_lost |= vb_bursts_strikes(&way->bursts, &way->random);
 	struct frame *frame = frame_get();
 	world.packets++;
 	if (is_verbose)
 		trace_packet("sends", out->qp ? vb_qp_number(out->qp) : 0, &out->packet);
 	note((uint64_t)out->packet.opcode << 48 | (uint64_t)out->packet.dest_qpn << 24 | out->packet.psn);
 	frame->packet = out->packet;
+	frame->sender = number_of(from);
+	frame->number = way->sent++;
 	frame->path = (struct vb_path){
 		.src = out->av->sgid, .dst = out->av->dgid, .src_port = out->flow, .hop_limit = 60, .ifindex = 1
 	};
 	gather(frame, out, batch);
 	if (is_lost) {
+		world.lost++;
 		frame_put(frame);
 		return;
 	}
@@ -233,6 +274,16 @@ void network_send(struct lane *from, const struct vb_outgoing *out, const struct
 					  .cargo = frame });
 }
 
+/* How many of the sender's have overtaken this one. */
+static void measure_order(const struct lane *to, const struct frame *frame)
+{
+	uint64_t *newest = &ways[number_of(to)].newest[frame->sender];
+	if (frame->number > *newest)
+		*newest = frame->number;
+	else if (*newest - frame->number > world.farthest)
+		world.farthest = *newest - frame->number;
+}
+
 /* Into the lane's socket, if it has room. */
 static void on_arrival(void *user, uint32_t number, void *cargo, bool is_marked)
 {
@@ -241,6 +292,7 @@ static void on_arrival(void *user, uint32_t number, void *cargo, bool is_marked)
 	uint64_t bytes = frame->packet.payload_length + FRAME_OVERHEAD;
 	world.now = vb_time_add(world.begin, fabric_now(world.fabric));
 	frame->path.traffic_class = is_marked ? 3 : 2;
+	measure_order(lane, frame);
 	if (chance(world.network.corrupt_ppm)) {
 		world.corrupted++;
 		if (!survives_corruption(frame)) {
@@ -310,12 +362,16 @@ void network_open(void)
 		.on_arrival = on_arrival, .on_loss = on_loss, .on_copy = on_copy, .on_call = on_call, .day_shift = 17
 	};
 	char why[100];
+	memset(ways, 0, sizeof(ways));
 	network_add_profile(&world.topology, &profile);
 	network_add_nic(&world.topology, &nic);
 	network_add_switch(&world.topology, 0, 0, NETWORK_NONE);
 	for (unsigned i = 0; i < world.host_count * MAX_LANES; i++) {
 		network_add_endpoint(&world.topology, i / MAX_LANES, 0);
 		connect(i);
+		vb_random_seed(&ways[i].random, world.seed * 64 + i);
+		if (world.network.burst_run)
+			vb_bursts_init(&ways[i].bursts, world.network.burst_ppm, world.network.burst_run);
 	}
 	if (network_finish(&world.topology, why, sizeof(why)) ||
 		fabric_open(&world.topology, world.seed, &holder, &world.fabric, why, sizeof(why)))
@@ -335,10 +391,12 @@ vb_time network_free_at(const struct lane *lane)
 	return vb_time_add(world.begin, fabric_free_at(world.fabric, number_of(lane)));
 }
 
-void network_black_out(vb_time span)
+void network_black_out(const struct lane *lane, vb_time span)
 {
 	vb_time now = fabric_now(world.fabric);
 	for (unsigned i = 0; i < world.topology.fault_count; i++) {
+		if (lane && i != number_of(lane))
+			continue;
 		world.topology.faults[i].down_at = now;
 		world.topology.faults[i].up_at = now + span;
 	}
@@ -346,7 +404,7 @@ void network_black_out(vb_time span)
 
 void network_close(void)
 {
-	world.lost = fabric_lost(world.fabric);
+	world.lost += fabric_lost(world.fabric);
 	fabric_close(world.fabric);
 	network_free(&world.topology);
 	for (struct frame *frame; (frame = world.frames);) {

@@ -5,7 +5,8 @@
  *   events.c      what happens in hosts by themselves             traffic.c     what the programs post
  *   network.c     what the network is like; corruption, sockets   check_*.c     one file per invariant
  *   host.c        a host's lanes, driven as a live holder would   incast.c      sixteen to one, and a stopped receiver
- *   connection.c  QPs made, broken, cleaned up, made again        main.c        seeds and options
+ *   connection.c  QPs made, broken, cleaned up, made again        twins.c       the same traffic by two recoveries
+ *   main.c        seeds and options
  *   local.h       lanes that share memory, besides the network
  *
  * Holds: nothing here reads a clock, an address or any randomness but the seed's, so that a trace replays bit for
@@ -67,6 +68,8 @@ struct frame {
 	struct vb_packet packet;
 	struct vb_path path;
 	bool is_phantom;
+	uint32_t sender; /* a lane's number, and this packet's among those that it has sent */
+	uint64_t number;
 	uint8_t payload[VB_MAX_MTU + 16];
 };
 
@@ -192,6 +195,7 @@ struct endpoint {
 	vb_time peer_progress_at; /* and of its peer's lane's */
 	uint32_t oldest_psn;      /* as it was then */
 	unsigned heard, refused;  /* answers since: those that told nothing new, and RNR NAKs */
+	uint64_t request_count;   /* ever posted */
 };
 
 struct connection {
@@ -215,6 +219,7 @@ struct connection {
 /* What the seed chose. */
 struct conditions {
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm, ce_ppm;
+	uint32_t burst_ppm, burst_run; /* packets that are lost in runs of so many; 0: none are */
 	vb_time delay, jitter, reorder_delay;
 	uint64_t bytes_per_second;
 	uint64_t receive_buffer; /* bytes a lane's socket holds; 0: no limit */
@@ -258,11 +263,13 @@ struct world {
 	enum vb_recovery_kind recovery; /* if it is */
 	uint64_t held;                  /* packets that came before their turn */
 	uint64_t hash;
+	bool is_twin;         /* what is posted depends on the seed alone */
 	bool is_stopping;     /* nothing new is posted; what is out must finish */
 	bool is_quiet;        /* incast: no random traffic */
 	bool is_local;        /* lanes share memory */
 	struct frame *frames; /* spare ones */
 	uint64_t lost, overflowed, corrupted, completions, reconnects, timeouts, deaths, moves;
+	uint64_t farthest; /* so many packets of one sender have overtaken one */
 };
 
 extern struct world world;
@@ -289,10 +296,10 @@ void event_add(vb_time at, enum event_kind kind, void *object);
 struct event event_take(uint32_t number);
 /* network.c */
 void network_choose(void);
-void network_open(void);                          /* between the hosts that there will be */
-bool network_step(void);                          /* what is next happens; false: nothing is left */
-vb_time network_free_at(const struct lane *lane); /* its link */
-void network_black_out(vb_time span);             /* everything is lost until then */
+void network_open(void);                                       /* between the hosts that there will be */
+bool network_step(void);                                       /* what is next happens; false: nothing is left */
+vb_time network_free_at(const struct lane *lane);              /* its link */
+void network_black_out(const struct lane *lane, vb_time span); /* what it sends is lost until then; NULL: everything */
 void network_send(struct lane *from, const struct vb_outgoing *out, const struct vb_batch *batch);
 void trace_packet(const char *verb, uint32_t qpn, const struct vb_packet *packet);
 void frame_put(struct frame *frame);
@@ -327,6 +334,8 @@ void connection_end_vanish(struct endpoint *end);
 void chaos(void);
 /* traffic.c */
 void app_run(struct endpoint *end);
+bool request_post(struct endpoint *end);
+bool request_post_last(struct endpoint *end); /* so that what is unsignalled ends */
 void recv_refill(struct endpoint *end, unsigned most);
 void recv_refill_shared(struct host *host, unsigned most);
 void pattern_fill(uint8_t *bytes, uint32_t length, uint64_t content, uint32_t from);
@@ -373,6 +382,14 @@ void local_kill(struct host *host);
 void local_rebirth(struct host *host);
 void local_meet_fate(struct side *side);
 bool local_excuses(const struct endpoint *end); /* retries that run out */
+/* twins.c */
+void twins_open(void);
+bool twins_post(struct endpoint *end);
+void twins_completed(struct endpoint *end, const struct vb_wc *wc);
+unsigned twins_cell(const struct endpoint *end);        /* that it has to itself, of either kind */
+void twins_note(struct endpoint *end, uint64_t result); /* of an atomic */
+void twins_end(void);                                   /* what memory holds at the end of a run */
+bool twins_compare(void);                               /* both runs; false: retries ended one of them early */
 /* incast.c */
 void incast_run(uint64_t seed, bool has_stop);
 /* main.c */

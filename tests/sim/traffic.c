@@ -288,7 +288,8 @@ static void make_request(struct endpoint *end, struct wr *wr, struct vb_send_wr 
 		wr->length = 8;
 		wr->sge_count = 1;
 		wr->sges[0] = (struct vb_sge){ end->local.iova + (uint64_t)wr->slot * slot_bytes, 8, end->local.key };
-	} else if (end->window_state == WINDOW_UNBOUND || (end->window_state == WINDOW_BOUND && !end->window_users)) {
+	} else if (!world.is_twin &&
+		   (end->window_state == WINDOW_UNBOUND || (end->window_state == WINDOW_BOUND && !end->window_users))) {
 		make_window_request(end, wr, out);
 	} else {
 		make_write(end, wr, out);
@@ -360,8 +361,15 @@ static uint32_t choose_srq(struct endpoint *end, struct wr *wr)
 	return vb_srq_number(end->peer->host->pools[wr->pool].srq);
 }
 
+/* Twins name requests by their place among the endpoint's own. */
+static uint64_t next_id(struct endpoint *end)
+{
+	uint64_t owner = end->connection->index * 2u + (end == &end->connection->ends[1]);
+	return (1ull << 40) + (world.is_twin ? owner << 32 | end->request_count : world.next_id++);
+}
+
 /* Nothing to say; but what is unsignalled shows its end only through something signalled behind it. */
-static bool post_last(struct endpoint *end)
+bool request_post_last(struct endpoint *end)
 {
 	struct wr *last = last_posted(end);
 	if (!last || last->is_signalled)
@@ -373,7 +381,7 @@ static bool post_last(struct endpoint *end)
 		.av = &av,
 		.remote_qpn = end->peer->qpn,
 		.remote_qkey = 0x1234 };
-	*wr = (struct wr){ .id = (1ull << 40) + world.next_id++,
+	*wr = (struct wr){ .id = next_id(end),
 		.kind = WR_WRITE,
 		.opcode = out.opcode,
 		.slot = -1,
@@ -386,12 +394,13 @@ static bool post_last(struct endpoint *end)
 	if (vb_sq_put(end->qp, &out))
 		return false;
 	end->tail++;
+	end->request_count++;
 	end->unsignalled = 0;
 	progress_made(end);
 	return true;
 }
 
-static bool post_one(struct endpoint *end)
+bool request_post(struct endpoint *end)
 {
 	struct vb_send_wr out = { 0 };
 	struct vb_av av = { .sgid = end->host->gid, .dgid = end->peer->host->gid };
@@ -402,9 +411,9 @@ static bool post_one(struct endpoint *end)
 	bool awaits_none = end->unsignalled == end->tail - end->head;
 
 	if (slot < 0)
-		return post_last(end);
+		return request_post_last(end);
 	memset(wr, 0, sizeof(*wr));
-	wr->id = (1ull << 40) + world.next_id++;
+	wr->id = next_id(end);
 	wr->content = wr->id;
 	wr->slot = slot;
 	wr->from_slot = -1;
@@ -444,9 +453,19 @@ static bool post_one(struct endpoint *end)
 		end->slot_users[wr->slot]++;
 	end->unsignalled = wr->is_signalled ? 0 : end->unsignalled + 1;
 	end->tail++;
+	end->request_count++;
 	expect_at_peer(end, wr);
 	note(wr->id);
 	return true;
+}
+
+static bool post_some(struct endpoint *end)
+{
+	unsigned n = 1 + below(4);
+	bool has_posted = false;
+	while (n-- && end->tail - end->head < MAX_OUTSTANDING)
+		has_posted |= world.is_stopping ? request_post_last(end) : request_post(end);
+	return has_posted;
 }
 
 void app_run(struct endpoint *end)
@@ -454,10 +473,8 @@ void app_run(struct endpoint *end)
 	bool has_posted = false;
 	if (end->qp && end->connection->state == UP && !end->is_dead && !end->is_target && !end->is_late &&
 		!end->host->is_dead) {
-		unsigned n = 1 + below(4);
 		vb_sq_begin(end->qp);
-		while (n-- && end->tail - end->head < MAX_OUTSTANDING)
-			has_posted |= world.is_stopping ? post_last(end) : post_one(end);
+		has_posted = world.is_twin ? twins_post(end) : post_some(end);
 		vb_sq_end(end->qp, true);
 		if (chance(700000))
 			recv_refill(end, 1 + below(RECVS));
