@@ -199,8 +199,9 @@ static void report_verbena(struct vb_findings *findings, const struct vb_way *wa
 {
 	vb_finding_add(findings, VB_FINDING_OK, "UDP port 4791", "open both ways");
 	vb_finding_add(findings, VB_FINDING_OK, "who answers",
-		"Verbena (exchange version %u, receive buffer %u bytes, %s)", peer->version, peer->receive_buffer,
-		peer->features & VB_FEATURE_TRAINS ? "takes trains" : "takes single datagrams only");
+		"Verbena (exchange version %u, receive buffer %u bytes, %s, %s)", peer->version, peer->receive_buffer,
+		peer->features & VB_FEATURE_TRAINS ? "takes trains" : "takes single datagrams only",
+		peer->features & VB_FEATURE_HELLOS ? "recovers selectively" : "recovers by going back");
 	report_times(findings, run);
 	check_mtu(findings, way, timeout_ms);
 }

@@ -6,6 +6,7 @@
 #include "roce/failover.h"
 #include "roce/roce.h"
 #include "base/invariant.h"
+#include "roce/selective.h"
 
 #define ARREARS_MAX (1 * VB_MS) /* of a QP with a rate, made up for: more would be a burst */
 
@@ -182,6 +183,10 @@ bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account)
 		.cnps_received = tally->cnps_received,
 		.sent_again = tally->sent_again,
 		.probes = tally->probes,
+		.least_rtt = tally->least_rtt,
+		.rtt = vb_roce(qp)->recovery.srtt,
+		.recovers = vb_hello_outcome(qp),
+		.paths = vb_multipath_account(qp),
 		.moves = vb_failover_moves(qp),
 	};
 	return true;

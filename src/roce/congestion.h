@@ -23,6 +23,7 @@ struct vb_tally {
 	vb_time acked_at; /* the newest acknowledgement of such bytes */
 	bool has_begun;   /* since is known */
 	uint32_t cnps_sent, cnps_received, sent_again, probes;
+	vb_time least_rtt; /* 0: none was measured */
 	/* Where congestion control has ended: what it was at the end. */
 	const struct vb_cc_algorithm *algorithm;
 	uint64_t rate;

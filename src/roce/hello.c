@@ -17,6 +17,18 @@ static bool may_agree(const struct vb_qp *qp)
 	return vb_roce_lane_of(qp)->config.recovery == VB_RECOVERY_AGREED && qp->type == VB_QP_RC;
 }
 
+enum vb_recovers vb_hello_outcome(const struct vb_qp *qp)
+{
+	enum vb_recovery_kind kind = vb_roce_lane_of(qp)->config.recovery;
+	if (vb_roce(qp)->selective)
+		return VB_RECOVERS_SELECTIVELY;
+	if (kind != VB_RECOVERY_AGREED)
+		return VB_RECOVERS_BY_SETTING;
+	if (qp->type != VB_QP_RC)
+		return VB_RECOVERS_BY_TYPE;
+	return qp->peer && qp->peer->facts.takes_hellos ? VB_RECOVERS_BEFORE_ANSWER : VB_RECOVERS_BY_PEER;
+}
+
 void vb_hello_want(struct vb_qp *qp)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);

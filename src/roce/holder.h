@@ -74,6 +74,22 @@ struct vb_moves {
 	struct vb_gid from, to;     /* in use */
 };
 
+/* How a QP that acknowledges recovers, and if not selectively, why not. */
+enum vb_recovers {
+	VB_RECOVERS_SELECTIVELY,
+	VB_RECOVERS_BY_SETTING,    /* it goes back, as its lane is set */
+	VB_RECOVERS_BY_TYPE,       /* as XRC does */
+	VB_RECOVERS_BY_PEER,       /* whose host does not take hellos, or has not said so yet */
+	VB_RECOVERS_BEFORE_ANSWER, /* the peer's QP has not agreed */
+};
+
+/* The source ports that a QP's packets take turns on (multipath.h). */
+struct vb_paths_account {
+	uint16_t count; /* 0: its own flow alone; VB_PATHS_ALL: each packet has its own, and no more is known */
+	uint32_t left;  /* ports that were exchanged since a packet was lost there or marked */
+	vb_time least_rtt, most_rtt; /* of the paths, the newest of each; 0: none was measured */
+};
+
 /* The limits of a QP, and its account since its RTS. */
 struct vb_qp_account {
 	uint32_t qpn, dest_qpn;
@@ -87,7 +103,10 @@ struct vb_qp_account {
 	vb_time acked_in;                  /* from its first packet to the newest acknowledgement */
 	uint32_t cnps_sent, cnps_received; /* packets, as these: */
 	uint32_t sent_again, probes;       /* after a loss; after silence, to hear what was lost */
-	struct vb_moves moves;             /* of one that does not fail over: all 0 but its addresses */
+	vb_time least_rtt, rtt;            /* round trips: the shortest, and the mean; 0: none was measured */
+	enum vb_recovers recovers;         /* of an unreliable QP: nothing */
+	struct vb_paths_account paths;
+	struct vb_moves moves; /* of one that does not fail over: all 0 but its addresses */
 };
 
 /* Now, or as it was when it failed. False: it has no peer, or was in RTS never. [lane] */

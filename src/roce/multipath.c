@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "roce/multipath.h"
 #include "base/invariant.h"
+#include "roce/holder.h"
 #include "roce/roce.h"
 #include "roce/selective.h"
 
@@ -34,13 +35,13 @@ struct vb_multipath *vb_multipath_create(const struct vb_qp *qp)
 	uint16_t stored = config->paths == VB_PATHS_ALL ? 0 : config->paths;
 	if (config->paths <= 1)
 		return NULL;
-	struct vb_multipath *paths = calloc(1, sizeof(*paths) + stored * sizeof(paths->port[0]));
+	struct vb_multipath *paths = calloc(1, sizeof(*paths) + stored * sizeof(paths->path[0]));
 	if (!paths)
 		return NULL;
 	paths->count = config->paths;
 	paths->shift = shift_of(config->flowlet_packets);
 	for (uint16_t i = 0; i < stored; i++)
-		paths->port[i] = (uint16_t)(0xC000 | ((qp->flow + i) & 0x3FFF));
+		paths->path[i].port = (uint16_t)(0xC000 | ((qp->flow + i) & 0x3FFF));
 	return paths;
 }
 
@@ -54,7 +55,7 @@ uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n)
 	const struct vb_multipath *paths = paths_of(qp);
 	if (paths->count == VB_PATHS_ALL)
 		return draw(qp, (psn >> paths->shift) + (n << 24));
-	return paths->port[path_of(paths, psn, n)];
+	return paths->path[path_of(paths, psn, n)].port;
 }
 
 void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn)
@@ -65,14 +66,16 @@ void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint3
 
 static void give_another_port(struct vb_qp *qp, struct vb_multipath *paths, uint32_t path)
 {
-	paths->port[path] = draw(qp, ++paths->draws + (1u << 31));
+	paths->path[path] = (struct vb_one_path){ .port = draw(qp, ++paths->draws + (1u << 31)) };
 }
 
 void vb_multipath_leave(struct vb_qp *qp, uint32_t psn)
 {
 	struct vb_multipath *paths = paths_of(qp);
-	if (paths && paths->count != VB_PATHS_ALL)
-		give_another_port(qp, paths, path_of(paths, psn, 0));
+	if (!paths || paths->count == VB_PATHS_ALL)
+		return;
+	paths->left++;
+	give_another_port(qp, paths, path_of(paths, psn, 0));
 }
 
 void vb_multipath_renew(struct vb_qp *qp, uint32_t psn)
@@ -84,4 +87,30 @@ void vb_multipath_renew(struct vb_qp *qp, uint32_t psn)
 	give_another_port(qp, paths, paths->next);
 	paths->next = (uint16_t)((paths->next + 1) % paths->count);
 	assert(paths->next < paths->count);
+}
+
+void vb_multipath_note_rtt(struct vb_qp *qp, uint32_t psn, vb_time rtt)
+{
+	struct vb_multipath *paths = paths_of(qp);
+	if (paths && paths->count != VB_PATHS_ALL)
+		paths->path[path_of(paths, psn, 0)].rtt = (uint32_t)(rtt / VB_NS) + 1;
+}
+
+struct vb_paths_account vb_multipath_account(const struct vb_qp *qp)
+{
+	const struct vb_multipath *paths = paths_of(qp);
+	struct vb_paths_account account = { 0 };
+	if (!paths)
+		return account;
+	account.count = paths->count;
+	account.left = paths->left;
+	for (uint16_t i = 0; paths->count != VB_PATHS_ALL && i < paths->count; i++) {
+		vb_time rtt = (vb_time)paths->path[i].rtt * VB_NS;
+		if (rtt && (account.least_rtt == 0 || rtt < account.least_rtt))
+			account.least_rtt = rtt;
+		if (rtt > account.most_rtt)
+			account.most_rtt = rtt;
+	}
+	assert(account.least_rtt <= account.most_rtt);
+	return account;
 }

@@ -7,14 +7,21 @@
 #include "core/objects.h"
 
 struct vb_outgoing;
+struct vb_paths_account;
+
+struct vb_one_path {
+	uint16_t port;
+	uint32_t rtt; /* ns, the newest by this port; 0: none was measured */
+};
 
 struct vb_multipath {
 	uint16_t count;       /* or VB_PATHS_ALL */
 	uint8_t shift;        /* 1 << shift packets are a flowlet */
 	uint32_t draws;       /* ever */
+	uint32_t left;        /* exchanges for a loss or a mark */
 	uint32_t renewed_psn; /* when one was last given another port without need */
 	uint16_t next;        /* to be given one so */
-	uint16_t port[];
+	struct vb_one_path path[];
 };
 
 /* As many as the lane's configuration says; NULL: one, the QP's own flow, or no memory for more. */
@@ -25,6 +32,9 @@ uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n);
 void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn);
 /* The packet of that PSN was lost on its way, or marked. */
 void vb_multipath_leave(struct vb_qp *qp, uint32_t psn);
+/* The packet of that PSN, sent once, took so long to be acknowledged. */
+void vb_multipath_note_rtt(struct vb_qp *qp, uint32_t psn, vb_time rtt);
+struct vb_paths_account vb_multipath_account(const struct vb_qp *qp);
 /* All before psn has arrived. */
 void vb_multipath_renew(struct vb_qp *qp, uint32_t psn);
 

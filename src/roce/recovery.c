@@ -143,11 +143,15 @@ void vb_recovery_tell_loss(struct vb_qp *qp, uint32_t packets, bool is_overflow,
 				       .now = now });
 }
 
-void vb_recovery_measure(struct vb_qp *qp, vb_time rtt)
+void vb_recovery_measure(struct vb_qp *qp, uint32_t psn, vb_time rtt)
 {
+	struct vb_tally *tally = &vb_roce(qp)->congestion.tally;
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	re->srtt = re->srtt ? re->srtt + (rtt - re->srtt) / 8 : rtt;
+	if (tally->least_rtt == 0 || rtt < tally->least_rtt)
+		tally->least_rtt = rtt;
 	vb_selective_note_rtt(qp, rtt);
+	vb_multipath_note_rtt(qp, psn, rtt);
 	assert(re->srtt >= 0);
 }
 
@@ -161,7 +165,7 @@ static void measure_rtt(struct vb_qp *qp, uint32_t psn, vb_time now, vb_time *rt
 	*rtt = vb_time_since(re->rtt_sent_at, now);
 	if (*rtt > RTT_MAX)
 		*rtt = RTT_MAX;
-	vb_recovery_measure(qp, *rtt);
+	vb_recovery_measure(qp, re->rtt_psn, *rtt);
 }
 
 /* Packets do get lost on the way to this peer: from now on silence most likely means that. */

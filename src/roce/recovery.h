@@ -27,7 +27,7 @@ struct vb_recovery {
 void vb_recovery_note_loss(struct vb_qp *qp);
 /* To congestion control. packets: 0: not known; is_overflow: a receive buffer was full. */
 void vb_recovery_tell_loss(struct vb_qp *qp, uint32_t packets, bool is_overflow, vb_time now);
-void vb_recovery_measure(struct vb_qp *qp, vb_time rtt);
+void vb_recovery_measure(struct vb_qp *qp, uint32_t psn, vb_time rtt); /* of the packet that was sent at psn */
 void vb_recovery_check(const struct vb_qp *qp);
 void vb_recovery_on_sent(struct vb_qp *qp, uint32_t psn, bool is_new, vb_time now);
 /* psn and what is before it is acknowledged, which congestion control is told, with the round trip if that was

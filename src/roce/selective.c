@@ -201,8 +201,10 @@ static void measure(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	vb_time sent_at = vb_sent_at(&s->sent, psn);
-	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn) && vb_time_before(s->kept_at, sent_at))
-		s->rtt = vb_time_since(sent_at, now);
+	if (vb_psn_bit(s->sent.again, s->sent.mask, psn) || !vb_time_before(s->kept_at, sent_at))
+		return;
+	s->rtt = vb_time_since(sent_at, now);
+	s->rtt_psn = psn;
 }
 
 vb_time vb_selective_rtt(struct vb_qp *qp, vb_time now)
@@ -213,7 +215,7 @@ vb_time vb_selective_rtt(struct vb_qp *qp, vb_time now)
 	vb_time rtt = s->rtt;
 	s->rtt = 0;
 	s->rtt_at = now;
-	vb_recovery_measure(qp, rtt);
+	vb_recovery_measure(qp, s->rtt_psn, rtt);
 	return rtt;
 }
 

@@ -96,6 +96,7 @@ struct vb_selective {
 	uint32_t peer_duplicate; /* as the peer last told */
 	vb_time least_rtt;       /* 0: unknown */
 	vb_time rtt, rtt_at;     /* measured since account is kept, and not told; when one was told last */
+	uint32_t rtt_psn;        /* of the former */
 	vb_time kept_at;         /* what left before that is taken to have left then */
 	uint32_t cut_psn;        /* congestion control has been told of losses of what comes before */
 	uint8_t in_earnest;      /* packets that were lost indeed since one was only late */
@@ -109,6 +110,7 @@ struct vb_selective {
 void vb_hello_want(struct vb_qp *qp);
 void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch);
 void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet);
+enum vb_recovers vb_hello_outcome(const struct vb_qp *qp);
 
 /* The QP recovers so from now on. -ENOMEM */
 int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold);

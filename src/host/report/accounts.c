@@ -134,6 +134,34 @@ void vb_accounts_add(struct vb_accounts *accounts, const struct vb_qp_account *a
 
 /* ---- Words ------------------------------------------------------------------------------------------------------- */
 
+static const char *const recovers[] = {
+	[VB_RECOVERS_SELECTIVELY] = "selectively",
+	[VB_RECOVERS_BY_SETTING] = "by going back, as is set",
+	[VB_RECOVERS_BY_TYPE] = "by going back, as XRC does",
+	[VB_RECOVERS_BY_PEER] = "by going back, for the peer's host has not said that it does more",
+	[VB_RECOVERS_BEFORE_ANSWER] = "by going back, for the peer's QP has not agreed on more",
+};
+
+static void add_ways(struct vb_line *line, const struct vb_qp_account *account)
+{
+	const struct vb_paths_account *paths = &account->paths;
+	char least[32], other[32];
+
+	if (account->rtt)
+		vb_line_add(line, ", round trip %s at least, %s on average",
+			vb_text_span(account->least_rtt, least, sizeof(least)),
+			vb_text_span(account->rtt, other, sizeof(other)));
+	if (paths->count == VB_PATHS_ALL)
+		vb_line_add(line, ", a path for each packet");
+	else if (paths->count)
+		vb_line_add(line, ", %u paths, of which %u were left for a loss or a mark", paths->count, paths->left);
+	if (paths->most_rtt)
+		vb_line_add(line, ", their round trips %s to %s", vb_text_span(paths->least_rtt, least, sizeof(least)),
+			vb_text_span(paths->most_rtt, other, sizeof(other)));
+	if (account->type != VB_QP_UC)
+		vb_line_add(line, ", recovers %s", recovers[account->recovers]);
+}
+
 static void add_congestion(struct vb_line *line, const struct vb_qp_account *account)
 {
 	char text[32];
@@ -151,6 +179,7 @@ static void add_congestion(struct vb_line *line, const struct vb_qp_account *acc
 		account->cnps_sent, account->sent_again);
 	if (account->probes)
 		vb_line_add(line, ", %u as probes", account->probes);
+	add_ways(line, account);
 }
 
 /* Of a QP that has moved: how often, why, and how much went elsewhere. */
@@ -176,7 +205,7 @@ static const char *kind_of(enum vb_qp_type type)
 
 static void tell_one(const struct vb_qp_account *account, vb_summary_say *say, void *user)
 {
-	char text[600];
+	char text[900];
 	struct vb_line line = { text, sizeof(text), 0 };
 	char peer[VB_TEXT_GID];
 

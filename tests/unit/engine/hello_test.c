@@ -69,6 +69,29 @@ static void hello__makes_losses_no_congestion_unless_an_algorithm_was_chosen(voi
 	close_rig(rig, qp);
 }
 
+static enum vb_recovers recovers(struct vb_qp *qp)
+{
+	struct vb_qp_account account;
+	assert_true(vb_qp_account(qp, &account));
+	return account.recovers;
+}
+
+static void qp__says_how_it_recovers_and_why(void **state)
+{
+	struct rig *rig = open_agreeing_rig(true);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	post_write(rig, qp);
+	assert_true(rig_transmit(rig) > 0);
+	assert_int_equal(recovers(qp), VB_RECOVERS_BEFORE_ANSWER);
+	receive_hello(rig, qp, VB_HELLO_ANSWERS);
+	assert_int_equal(recovers(qp), VB_RECOVERS_SELECTIVELY);
+	close_rig(rig, qp);
+	rig = open_agreeing_rig(false);
+	qp = rig_connected(rig, NULL);
+	assert_int_equal(recovers(qp), VB_RECOVERS_BY_PEER);
+	close_rig(rig, qp);
+}
+
 static void hello__is_said_before_the_first_data_and_answered(void **state)
 {
 	struct rig *rig = open_agreeing_rig(true);
@@ -221,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello__makes_losses_no_congestion_unless_an_algorithm_was_chosen),
+		cmocka_unit_test(qp__says_how_it_recovers_and_why),
 		cmocka_unit_test(hello__is_said_before_the_first_data_and_answered),
 		cmocka_unit_test(hello__of_the_peer_is_answered_by_who_did_not_ask),
 		cmocka_unit_test(hello__once_more_forgets_nothing),

@@ -117,6 +117,12 @@ static void requester__asks_a_silent_peer_by_other_ports(void **state)
 		sent++;
 	}
 	assert_true(sent > PATHS);
+	struct vb_qp_account account;
+	assert_true(vb_qp_account(qp, &account));
+	assert_int_equal(account.paths.count, PATHS);
+	assert_true(account.paths.left > 0);
+	assert_int_equal(account.paths.least_rtt / VB_US, ROUND_TRIP / VB_US);
+	assert_int_equal(account.least_rtt, ROUND_TRIP);
 	assert_true(rig_counter(rig, VB_PROBES) > 0 && rig_counter(rig, VB_TIMEOUTS) > 1);
 	close_rig(rig, qp);
 }

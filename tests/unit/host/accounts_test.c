@@ -57,7 +57,8 @@ static void qp__that_is_paced_says_its_rate_and_what_it_achieved(void **state)
 	assert_int_equal(said.count, 1);
 	assert_string_equal(said.lines[0], "qp 0x10002: RC, peer 10.0.0.2 qpn 0x20002, dcqcn, paced at 96 Mb/s, window "
 					   "66 kB, 12 MB acknowledged at 100 Mb/s "
-					   "on average, CNPs 3 received, 1 sent, 2 packets sent again, 26 as probes");
+					   "on average, CNPs 3 received, 1 sent, 2 packets sent again, 26 as probes, "
+					   "recovers selectively");
 }
 
 static void qp__that_has_no_rate_says_none(void **state)
@@ -69,6 +70,33 @@ static void qp__that_has_no_rate_says_none(void **state)
 	struct said said = told(&account, 1);
 	assert_string_equal(said.lines[0],
 		"qp 0x10002: UC, peer 10.0.0.2 qpn 0x20002, window, CNPs 0 received, 0 sent, 0 packets sent again");
+}
+
+static void qp__with_paths_says_their_round_trips_and_how_many_were_left(void **state)
+{
+	struct vb_qp_account account = connected(0x10002);
+	account.least_rtt = 16 * VB_US;
+	account.rtt = 1720 * VB_US;
+	account.paths =
+		(struct vb_paths_account){ .count = 8, .left = 12, .least_rtt = 466 * VB_US, .most_rtt = 3030 * VB_US };
+	struct said said = told(&account, 1);
+	assert_non_null(strstr(said.lines[0],
+		", round trip 16 us at least, 1.7 ms on average, 8 paths, of which 12 were left for a loss or a mark, "
+		"their round trips 466 us to 3.0 ms, recovers selectively"));
+}
+
+static void qp__that_goes_back_says_why(void **state)
+{
+	static const char *const ends[] = { [VB_RECOVERS_BY_SETTING] = "recovers by going back, as is set",
+		[VB_RECOVERS_BY_TYPE] = "recovers by going back, as XRC does",
+		[VB_RECOVERS_BY_PEER] = "recovers by going back, for the peer's host has not said that it does more",
+		[VB_RECOVERS_BEFORE_ANSWER] = "recovers by going back, for the peer's QP has not agreed on more" };
+	for (unsigned i = VB_RECOVERS_BY_SETTING; i < COUNT_OF(ends); i++) {
+		struct vb_qp_account account = connected(0x10002);
+		account.recovers = i;
+		struct said said = told(&account, 1);
+		assert_non_null(strstr(said.lines[0], ends[i]));
+	}
 }
 
 static void qp__that_has_moved_says_how_often_and_where_it_is(void **state)
@@ -153,6 +181,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(qp__that_is_paced_says_its_rate_and_what_it_achieved),
 		cmocka_unit_test(qp__that_has_no_rate_says_none),
+		cmocka_unit_test(qp__with_paths_says_their_round_trips_and_how_many_were_left),
+		cmocka_unit_test(qp__that_goes_back_says_why),
 		cmocka_unit_test(qp__that_has_moved_says_how_often_and_where_it_is),
 		cmocka_unit_test(qp__by_memory_says_so_and_nothing_else),
 		cmocka_unit_test(nothing__is_said_of_no_qps),
