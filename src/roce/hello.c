@@ -1,8 +1,10 @@
 /* Two QPs agree on selective repeat: each says hello to a peer whose host takes hellos, and the peer answers. Until the
  * answer is there, and with whoever gives none, a QP recovers by going back. A hello says nothing that must be in
- * order: it has no PSN, and whoever is lost is said again when something else seems lost. An answer makes both halves
- * of a QP selective; when one end is and the other is not yet, a NAK still means that all behind it comes again, and a
- * bitmap is taken for such a NAK (acknowledgement.c). Not here: which hosts take hellos (broker/discovery.c). */
+ * order, and one that is lost is said again when something else seems lost. Its PSN is the first one of who asks, which
+ * both ends know from the connection's setup, and a stranger or a late packet of another connection does not. An answer
+ * makes both halves of a QP selective; when one end is and the other is not yet, a NAK still means that all behind it
+ * comes again, and a bitmap is taken for such a NAK (acknowledgement.c). Not here: which hosts take hellos
+ * (broker/discovery.c). */
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "roce/batch.h"
@@ -38,10 +40,17 @@ void vb_hello_want(struct vb_qp *qp)
 	roce->hello_is_due = true;
 }
 
+/* Of requests: our own, or the peer's. */
+static uint32_t first_psn(const struct vb_qp *qp, bool is_own)
+{
+	return (is_own ? qp->attr.sq_psn : qp->attr.rq_psn) & VB_PSN_MASK;
+}
+
 void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_HELLO, &qp->attr.av);
+	out->packet.psn = first_psn(qp, !roce->hello_answer_is_due);
 	out->packet.hold_bytes = vb_roce_lane_of(qp)->config.hold_bytes;
 	out->packet.hello = (roce->hello_answer_is_due ? VB_HELLO_ANSWERS : 0) |
 			    (vb_roce_lane_of(qp)->config.fails_over ? VB_HELLO_TAKES_PATHS : 0);
@@ -52,7 +61,8 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 {
 	enum vb_qp_state state = vb_state(qp);
 	bool is_connected = state == VB_QPS_RTR || state == VB_QPS_RTS || state == VB_QPS_SQD;
-	if (!may_agree(qp) || !is_connected) {
+	bool is_answer = packet->hello & VB_HELLO_ANSWERS;
+	if (!may_agree(qp) || !is_connected || packet->psn != first_psn(qp, is_answer)) {
 		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
 		return;
 	}
@@ -61,8 +71,8 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 	vb_congestion_note_agreement(qp, qp->lane->now);
 	vb_roce(qp)->hello_is_due = false;
 	if (packet->hello & VB_HELLO_TAKES_PATHS)
-		vb_failover_agree(qp, packet->hello & VB_HELLO_ANSWERS);
-	if (packet->hello & VB_HELLO_ANSWERS)
+		vb_failover_agree(qp, is_answer);
+	if (is_answer)
 		return;
 	vb_roce(qp)->hello_answer_is_due = true;
 	vb_schedule_reply(qp);

@@ -18,9 +18,10 @@ static struct rig *open_agreeing_rig(bool takes_hellos)
 	return open_agreeing_rig_with(takes_hellos, false);
 }
 
-static void receive_hello(struct rig *rig, struct vb_qp *qp, uint8_t flags)
+static void receive_hello_of(struct rig *rig, struct vb_qp *qp, uint8_t flags, uint32_t psn)
 {
 	struct vb_packet packet = { .opcode = VB_HELLO,
+		.psn = psn,
 		.pkey = VB_PKEY_DEFAULT,
 		.dest_qpn = vb_qp_number(qp),
 		.hold_bytes = 1 << 20,
@@ -28,6 +29,11 @@ static void receive_hello(struct rig *rig, struct vb_qp *qp, uint8_t flags)
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
 	vb_lane_receive(rig->lane, &path, &packet, 1, rig->now);
 	vb_lane_check(rig->lane);
+}
+
+static void receive_hello(struct rig *rig, struct vb_qp *qp, uint8_t flags)
+{
+	receive_hello_of(rig, qp, flags, flags & VB_HELLO_ANSWERS ? qp->attr.sq_psn : qp->attr.rq_psn);
 }
 
 static unsigned hellos_left(struct rig *rig)
@@ -102,6 +108,7 @@ static void hello__is_said_before_the_first_data_and_answered(void **state)
 	assert_int_equal(left(rig, 0)->opcode, VB_HELLO);
 	assert_int_equal(left(rig, 0)->hold_bytes, VB_HOLD_BYTES);
 	assert_int_equal(left(rig, 0)->hello, 0);
+	assert_int_equal(left(rig, 0)->psn, qp->attr.sq_psn);
 	assert_null(vb_roce(qp)->selective);
 	receive_hello(rig, qp, VB_HELLO_ANSWERS);
 	assert_non_null(vb_roce(qp)->selective);
@@ -123,12 +130,27 @@ static void hello__of_the_peer_is_answered_by_who_did_not_ask(void **state)
 	const struct vb_packet *packet = only_one(rig);
 	assert_int_equal(packet->opcode, VB_HELLO);
 	assert_int_equal(packet->hello, VB_HELLO_ANSWERS);
+	assert_int_equal(packet->psn, qp->attr.rq_psn);
 	receive_write(rig, qp, 1);
 	assert_bitmap(rig, 0, 1 << 1);
 	receive_hello(rig, qp, 0); /* the answer was lost */
 	assert_int_equal(only_one(rig)->opcode, VB_HELLO);
 	receive_write(rig, qp, 0);
 	assert_ack(rig, 1);
+	close_rig(rig, qp);
+}
+
+/* Of who does not know the connection, or of the one before it: it has no PSN of this one. */
+static void hello__of_another_connection_is_dropped(void **state)
+{
+	struct rig *rig = open_agreeing_rig(true);
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	receive_hello_of(rig, qp, 0, qp->attr.rq_psn + 1);
+	receive_hello_of(rig, qp, 0, qp->attr.sq_psn);
+	receive_hello_of(rig, qp, VB_HELLO_ANSWERS, qp->attr.rq_psn);
+	assert_null(vb_roce(qp)->selective);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_int_equal(rig_counter(rig, VB_DROP_TRANSPORT), 3);
 	close_rig(rig, qp);
 }
 
@@ -247,6 +269,7 @@ int main(void)
 		cmocka_unit_test(qp__says_how_it_recovers_and_why),
 		cmocka_unit_test(hello__is_said_before_the_first_data_and_answered),
 		cmocka_unit_test(hello__of_the_peer_is_answered_by_who_did_not_ask),
+		cmocka_unit_test(hello__of_another_connection_is_dropped),
 		cmocka_unit_test(hello__once_more_forgets_nothing),
 		cmocka_unit_test(hello__is_answered_first),
 		cmocka_unit_test(hello__that_is_lost_is_said_again_but_not_for_ever),
