@@ -78,12 +78,14 @@ static void choose_recovery(struct conditions *n)
 	trace("network: recovery %d, hold %u%s", n->recovery, n->hold_bytes, n->fails_over ? ", links die" : "");
 }
 
-/* Those of twins are to last. Who goes back may yet wear out its retries where nearly all packets overtake others. */
+/* Those of twins are to last, and to agree where they can. Who goes back may yet wear out its retries where nearly all
+ * packets overtake others. */
 static void spare_connections(struct conditions *n)
 {
 	n->drop_ppm = n->drop_ppm < 10000 ? n->drop_ppm : 10000;
 	n->chaos_ppm = 0;
 	n->fails_over = false;
+	n->is_trained = true;
 	n->may_exhaust |= n->recovery == VB_RECOVERY_GO_BACK_N;
 }
 
