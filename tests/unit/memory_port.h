@@ -33,9 +33,11 @@ struct memory_port {
 	unsigned held_count;
 	struct vb_tx_completion sent[MEMORY_PORT_ROOM], finished[MEMORY_PORT_ROOM];
 	unsigned sent_count, most_held;
-	bool is_stopped;    /* nothing leaves; under mutex, as the inbox */
-	vb_time holds_back; /* what has come is given out so much later, of which the descriptor says nothing; 0: at
-			       once */
+	bool is_stopped;        /* nothing leaves; under mutex, as the inbox */
+	vb_time holds_back;     /* what has come is given out so much later, of which the descriptor says nothing; 0: at
+				   once */
+	unsigned send_takes_us; /* 0: no time */
+	unsigned sends;         /* that took it */
 	struct vb_deadline due;
 	struct memory_letter *inbox; /* ring of MEMORY_PORT_INBOX */
 	unsigned head, next, tail;   /* free running: oldest that is lent, next to give out, next free */
@@ -132,6 +134,10 @@ static inline bool memory_port_next_train(struct vb_port *port, struct vb_train 
 static inline void memory_port_send(struct vb_port *port, struct vb_batch *batch, vb_time now)
 {
 	struct memory_port *p = memory_port_of(port);
+	if (p->send_takes_us) {
+		usleep(p->send_takes_us);
+		p->sends++;
+	}
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct vb_outgoing *out = &batch->out[i];
 		struct memory_letter *letter = &p->held[p->held_count++];

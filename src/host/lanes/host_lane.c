@@ -286,7 +286,7 @@ bool vb_host_lane_poll(struct vb_host_lane *d, vb_time *now)
 	bool is_left = vb_ownership_is_left_to_pollers(&s->ownership);
 	bool is_busy = vb_host_lane_turn(d, is_left ? VB_LOOKS_AT_PORT : VB_LOOKS_AT_ALL);
 	*now = s->turned_at;
-	if (vb_ownership_polled(&s->ownership, s->turned_at) == VB_POLL_JUDGED)
+	if (vb_ownership_polled(&s->ownership, vb_turn_end(s)) == VB_POLL_JUDGED)
 		judge_poll(s);
 	vb_host_lane_unlock(d);
 	return is_busy;

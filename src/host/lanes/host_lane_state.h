@@ -44,6 +44,8 @@ struct vb_host_lane_state {
 	bool said_trains_refused;
 	unsigned port_quiet;  /* looks at the port by pollers that found nothing, in a row: see VB_PORT_QUIET */
 	vb_time turned_at;    /* when the last turn began, but for those among local peers: about */
+	vb_time worked_until; /* when the port had taken what was sent last, or what came had been received, if much did
+			       */
 	vb_time port_seen_at; /* when the last one did that has looked at the port */
 	struct vb_held_posts held_posts; /* what was posted and waits for the next poll */
 	atomic_uint posts;               /* counts up whenever something is posted */
@@ -62,6 +64,12 @@ static inline struct vb_host_lane_state *vb_state_of(struct vb_host_lane *host_l
 static inline const struct vb_host_lane_state *vb_state_of_const(const struct vb_host_lane *host_lane)
 {
 	return (const struct vb_host_lane_state *)host_lane;
+}
+
+/* A turn that sends or receives a train or more takes longer than a thread that polls is away. */
+static inline vb_time vb_turn_end(const struct vb_host_lane_state *s)
+{
+	return vb_time_before(s->worked_until, s->turned_at) ? s->turned_at : s->worked_until;
 }
 
 /* The caller is a progress thread, of whichever host lane. Set by progress.c. */

@@ -45,7 +45,7 @@ static bool drive_until_there(struct vb_host_lane *d, const struct wanted *wante
 		if (attends)
 			vb_ownership_waiter_turn(&s->ownership, wanted);
 		is_busy = vb_host_lane_turn(d, is_first ? looks : vb_host_lane_looks_next(d, turns < TURNS_IN_A_ROW));
-		vb_ownership_returned(&s->ownership, s->turned_at);
+		vb_ownership_returned(&s->ownership, vb_turn_end(s));
 		vb_host_lane_unlock(d);
 		if (is_busy && is_there(wanted))
 			return true;

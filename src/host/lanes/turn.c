@@ -70,7 +70,7 @@ static bool receive_packets(struct vb_host_lane_state *s, vb_time *now)
 		return false;
 	s->port_quiet = 0;
 	if (receive(d, *now) >= PACKETS_OF_NOTE)
-		*now = vb_host_now();
+		s->worked_until = *now = vb_host_now();
 	if (vb_ownership_owner(&s->ownership) == VB_OWNER_POLLERS)
 		*now = await_answer(d, *now);
 	return true;
@@ -126,8 +126,10 @@ bool vb_turn_transmit(struct vb_host_lane *d, vb_time now)
 	unsigned rounds = send_batches(d, now);
 	vb_host_peers_take_wanted(d);
 	d->has_more |= rounds == TRANSMIT_ROUNDS;
-	if (rounds)
+	if (rounds) {
+		s->worked_until = vb_host_now();
 		say_trains_refused(s);
+	}
 	bool has_frames = d->frames && vb_frames_transmit(d, now);
 	return rounds > 0 || has_local_peers || has_frames;
 }

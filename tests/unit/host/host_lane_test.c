@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "../memory_port.h"
 #include "../unit.h"
+#include "host/lanes/host_lane_state.h"
 #include "host/process.h"
 
 enum { MTU = 1024, BYTES = 65536, DEPTH = 16, PATIENCE_MS = 5000 };
@@ -237,6 +238,50 @@ static void poller__drives_any_port(void **state)
 		while (vb_cq_is_empty(ends[0].cq))
 			vb_device_drive(&ends[0].device, VB_ALL_LANES);
 		take_one(i);
+	}
+	close_ends();
+}
+
+enum { SEND_TAKES_US = 100 };
+
+struct glimpse {
+	unsigned sends;
+	enum vb_owner owner;
+	vb_time polled_at;
+};
+
+/* Without what vb_host_lane_unlock does beside. */
+static struct glimpse look(struct vb_host_lane *d)
+{
+	pthread_mutex_lock(&d->mutex);
+	const struct vb_ownership *o = &vb_state_of(d)->ownership;
+	struct glimpse seen = { memory_port_of(d->port)->sends, vb_ownership_owner(o), o->polled_at };
+	pthread_mutex_unlock(&d->mutex);
+	return seen;
+}
+
+/* A turn that sends much takes longer than pollers may be away, and is none of their absences. */
+static void poller__is_there_at_the_end_of_a_long_turn(void **state)
+{
+	open_ends(VB_QP_RC, true);
+	struct vb_host_lane *d = ends[0].host_lane;
+	pthread_mutex_lock(&d->mutex);
+	memory_port_of(d->port)->send_takes_us = SEND_TAKES_US;
+	pthread_mutex_unlock(&d->mutex);
+	for (unsigned long_turns = 0; long_turns < 20;) {
+		post_write(0, BYTES / 4);
+		while (vb_cq_is_empty(ends[0].cq)) {
+			struct glimpse before = look(d);
+			vb_time begin = vb_host_now();
+			vb_device_drive(&ends[0].device, VB_ALL_LANES);
+			struct glimpse after = look(d);
+			if (after.sends == before.sends || before.owner != VB_OWNER_POLLERS ||
+				after.owner != VB_OWNER_POLLERS)
+				continue;
+			assert_true(vb_time_since(begin, after.polled_at) >= SEND_TAKES_US * VB_US);
+			long_turns++;
+		}
+		take_one(0);
 	}
 	close_ends();
 }
@@ -506,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waiter__drives_any_port),
 		cmocka_unit_test(poller__drives_any_port),
+		cmocka_unit_test(poller__is_there_at_the_end_of_a_long_turn),
 		cmocka_unit_test(thread__goes_on_when_descriptors_change),
 		cmocka_unit_test(port__is_looked_at_when_it_wanted_to_be),
 		cmocka_unit_test(grace__waits_for_what_is_at_the_port),
