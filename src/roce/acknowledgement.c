@@ -87,7 +87,7 @@ static bool acknowledge_through(struct vb_qp *qp, const struct vb_packet *packet
 	if (is_progress)
 		vb_recovery_on_progress(qp, vb_psn_add(rq->una_psn, VB_PSN_MASK), &signal, true, now);
 	if (is_progress)
-		vb_selective_judge(qp, now);
+		vb_selective_judge_soon(qp);
 	assert(is_reached || vb_psn_diff(psn, rq->una_psn) >= 0);
 	return is_reached;
 }
@@ -202,7 +202,7 @@ static void response_done(struct vb_qp *qp, const struct vb_packet *packet, stru
 	if (ends_message)
 		vb_sq_retire_to(qp, vb_after_local_operations(qp, head_index(qp) + 1));
 	vb_recovery_on_progress(qp, psn, &signal, is_only, now);
-	vb_selective_judge(qp, now);
+	vb_selective_judge_soon(qp);
 }
 
 /* A response belongs to the oldest unanswered READ or atomic, or something before it is missing. */

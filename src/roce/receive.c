@@ -129,6 +129,13 @@ static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_
 		receive_connected(qp, path, is_its_path, packet, now);
 }
 
+/* What is lost is judged by all of a train: each judgement looks at all that is missing. */
+static void judge_if_asked(struct vb_qp *qp, vb_time now)
+{
+	if (qp && vb_roce(qp)->selective && vb_roce(qp)->selective->is_to_judge)
+		vb_selective_judge(qp, now);
+}
+
 static void receive_in_order(
 	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packets, size_t n, vb_time now)
 {
@@ -142,6 +149,7 @@ static void receive_in_order(
 	vb_count(lane, VB_RX_PACKETS, n);
 	for (size_t i = 0; i < n; i++) {
 		if (packets[i].dest_qpn != qpn) { /* one look-up a train */
+			judge_if_asked(qp, now);
 			qpn = packets[i].dest_qpn;
 			qp = vb_lane_find_qp(lane, qpn);
 			is_its_path = qp && path_is_the_connections(qp, path);
@@ -154,6 +162,7 @@ static void receive_in_order(
 		if (is_run && qp->responder.expected_psn != expected)
 			i += vb_responder_receive_middles(qp, packets + i, n - i);
 	}
+	judge_if_asked(qp, now);
 }
 
 /* Ours put an ack behind the requests that follow it, so that all are one train: it counts as first, for programs rely

@@ -358,10 +358,19 @@ static bool is_a_packet(const struct vb_qp *qp, const struct vb_send_wqe *wqe, u
 	return !needs_response(wqe) || request_psn(wqe, psn) == psn || is_taken(qp, request_psn(wqe, psn));
 }
 
+void vb_selective_judge_soon(struct vb_qp *qp)
+{
+	if (selective_of(qp))
+		selective_of(qp)->is_to_judge = true;
+}
+
 void vb_selective_judge(struct vb_qp *qp, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (!s || !vb_sent_is_kept(&s->sent))
+	if (!s)
+		return;
+	s->is_to_judge = false;
+	if (!vb_sent_is_kept(&s->sent))
 		return;
 	const uint32_t end = qp->requester.next_psn;
 	const struct vb_send_wqe *wqe = NULL;
@@ -396,7 +405,7 @@ void vb_selective_await(struct vb_qp *qp, uint32_t psn, vb_time now)
 		return;
 	vb_seen_request(qp, psn, now);
 	vb_seen_response(qp, psn, now);
-	vb_selective_judge(qp, now);
+	vb_selective_judge_soon(qp);
 }
 
 static void progress(struct vb_qp *qp, const struct vb_packet *packet, uint32_t acked, vb_time now)
@@ -440,7 +449,7 @@ void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time
 	vb_seen_response(qp, packet->psn, now);
 	if (acked)
 		progress(qp, packet, acked, now);
-	vb_selective_judge(qp, now);
+	vb_selective_judge_soon(qp);
 }
 
 const struct vb_held *vb_selective_next_response(const struct vb_qp *qp)
@@ -528,7 +537,7 @@ void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packe
 	}
 	if (is_news)
 		progress(qp, packet, acked, now);
-	vb_selective_judge(qp, now);
+	vb_selective_judge_soon(qp);
 	assert(s->sent.lost_count == 0 || vb_sent_is_kept(&s->sent));
 }
 

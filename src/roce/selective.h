@@ -90,6 +90,7 @@ struct vb_selective {
 	vb_time lateness;       /* how late a packet may be without being lost, beyond a quarter of the round trip */
 	struct vb_resent resent[VB_RESENT];
 	uint8_t resent_next;
+	bool is_to_judge;        /* when what is being received has been */
 	bool has_overflown;      /* the peer has told of it, and congestion control was not */
 	uint32_t own_overflow;   /* the lane's, as congestion control was told */
 	uint32_t again;          /* packets sent again, ever */
@@ -153,8 +154,10 @@ uint32_t vb_selective_newest_missing(const struct vb_qp *qp);
 /* The peer may not have executed the READ, and would take a request for a part of it for all of it. */
 bool vb_selective_must_be_whole(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index);
 void vb_selective_forget_sent(struct vb_qp *qp); /* everything is sent again, or nothing is under way */
-/* More may be lost, by all that is known now. */
+/* More may be lost, by all that is known now: it is found out now, or when the train that is being received has been.
+ */
 void vb_selective_judge(struct vb_qp *qp, vb_time now);
+void vb_selective_judge_soon(struct vb_qp *qp);
 /* The held response whose turn it is; NULL: none. */
 const struct vb_held *vb_selective_next_response(const struct vb_qp *qp);
 /* A response of the READ or atomic: the peer has executed that. */
