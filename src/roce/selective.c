@@ -72,22 +72,44 @@ void vb_selective_end(struct vb_qp *qp)
 
 /* ---- Packets of messages ----------------------------------------------------------------------------------------- */
 
-/* The work request that psn, between una_psn and next_psn, belongs to: the last one that begins there or before. */
-static struct vb_send_wqe *wqe_of(const struct vb_qp *qp, uint32_t psn)
+/* It is started, of those from the head up to the cursor. */
+static bool is_begun(const struct vb_qp *qp, uint32_t index)
+{
+	return index != atomic_load_explicit(&qp->sq.tail, memory_order_acquire) &&
+	       vb_send_wqe_at(&qp->sq, index)->is_started;
+}
+
+/* The last one that begins at psn or before. */
+static uint32_t find_wqe(const struct vb_qp *qp, uint32_t psn)
 {
 	uint32_t low = head_index(qp), high = qp->requester.cursor;
 	while (low != high) {
 		uint32_t middle = low + (high - low + 1) / 2;
-		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, middle);
-		bool is_begun = middle != atomic_load_explicit(&qp->sq.tail, memory_order_acquire) && wqe->is_started;
-		if (is_begun && vb_psn_diff(psn, wqe->first_psn) >= 0)
+		if (is_begun(qp, middle) && vb_psn_diff(psn, vb_send_wqe_at(&qp->sq, middle)->first_psn) >= 0)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, low);
-	assert(psn_index(wqe, psn) < wqe->psn_count);
-	return wqe;
+	return low;
+}
+
+static bool has_psn(const struct vb_qp *qp, uint32_t index, uint32_t psn)
+{
+	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, index);
+	return index - head_index(qp) <= qp->requester.cursor - head_index(qp) && is_begun(qp, index) &&
+	       psn_index(wqe, psn) < wqe->psn_count;
+}
+
+/* The work request that psn, between una_psn and next_psn, belongs to: that of the PSN that was asked for before, or
+ * the next one, most of the time. */
+static struct vb_send_wqe *wqe_of(const struct vb_qp *qp, uint32_t psn)
+{
+	uint32_t index = selective_of(qp)->wqe_index;
+	if (!has_psn(qp, index, psn) && !has_psn(qp, ++index, psn))
+		index = find_wqe(qp, psn);
+	selective_of(qp)->wqe_index = index;
+	assert(has_psn(qp, index, psn));
+	return vb_send_wqe_at(&qp->sq, index);
 }
 
 static struct window_cost cost_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)

@@ -90,6 +90,7 @@ struct vb_selective {
 	vb_time lateness;       /* how late a packet may be without being lost, beyond a quarter of the round trip */
 	struct vb_resent resent[VB_RESENT];
 	uint8_t resent_next;
+	uint32_t wqe_index;      /* of the work request that was looked for last */
 	bool is_to_judge;        /* when what is being received has been */
 	bool has_overflown;      /* the peer has told of it, and congestion control was not */
 	uint32_t own_overflow;   /* the lane's, as congestion control was told */
