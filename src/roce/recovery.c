@@ -175,12 +175,17 @@ void vb_recovery_note_loss(struct vb_qp *qp)
 		qp->peer->patience = qp->lane->least_silence;
 }
 
-/* Nothing was lost, the peer is slow. */
-static void note_probe_in_vain(struct vb_qp *qp, vb_time before)
+/* Nothing was lost, the peer is slow: its answer took so long. Where packets do get lost, it is given twice that and no
+ * more, for the next silence may be a loss. */
+static void note_probe_in_vain(struct vb_qp *qp, vb_time before, vb_time took)
 {
-	vb_time twice = 2 * before < PATIENCE_MAX ? 2 * before : PATIENCE_MAX;
-	if (qp->peer)
-		qp->peer->patience = twice > qp->lane->patience ? twice : qp->lane->patience;
+	bool loses = before < qp->lane->patience;
+	vb_time twice = 2 * (loses ? took : before), least = qp->lane->patience;
+	if (loses)
+		least = 2 * qp->lane->least_silence;
+	if (!qp->peer)
+		return;
+	qp->peer->patience = twice < least ? least : twice < PATIENCE_MAX ? twice : PATIENCE_MAX;
 }
 
 /* A peer that answers at once was there all the time, so what the probe repeats was lost; unless there comes a second
@@ -197,7 +202,7 @@ static void note_probe_answered(struct vb_qp *qp, vb_time now)
 	if (re->is_probe_in_doubt)
 		vb_recovery_note_loss(qp);
 	else
-		note_probe_in_vain(qp, before);
+		note_probe_in_vain(qp, before, vb_time_since(rq->progress_at, now));
 }
 
 static void note_acked(struct vb_tally *tally, uint32_t bytes, vb_time now)
@@ -249,8 +254,9 @@ void vb_recovery_on_progress(
 
 void vb_recovery_on_stale_ack(struct vb_qp *qp, vb_time now)
 {
+	vb_time before = vb_roce(qp)->recovery.patience_before;
 	if (vb_roce(qp)->recovery.is_probe_in_doubt)
-		note_probe_in_vain(qp, vb_roce(qp)->recovery.patience_before);
+		note_probe_in_vain(qp, before, before);
 	vb_roce(qp)->recovery.is_probe_in_doubt = false;
 	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting ||
 		vb_roce(qp)->recovery.stale_acks >= STALE_ACKS_HEEDED)
