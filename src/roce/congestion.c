@@ -4,6 +4,7 @@
  * Not here: what the algorithms do (cc/), what is done with their windows (flight.c), which packets are of data
  * (scheduler.c). */
 #include "roce/failover.h"
+#include "roce/peers.h"
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "roce/selective.h"
@@ -103,6 +104,22 @@ void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now)
 		return;
 	start(qp, now); /* without memory it goes on as it did */
 	assert(c->cc.algorithm && c->cc.rate == 0);
+}
+
+void vb_congestion_note_way(struct vb_qp *qp, vb_time least_rtt)
+{
+	struct vb_congestion *c = &vb_roce(qp)->congestion;
+	const struct vb_cc_config *config = c->config ? c->config : &vb_roce_lane_of(qp)->config.cc;
+	if (c->cc.algorithm != &vb_cc_queue || config->max_window)
+		return;
+	uint64_t of_way = (uint64_t)VB_MAX_WINDOW * vb_flight_ways(least_rtt);
+	uint32_t most = vb_roce(qp)->selective->peer_hold;
+	most = most < VB_MAX_WINDOW ? VB_MAX_WINDOW : most;
+	c->cc.max_window = of_way < most ? (uint32_t)of_way : most;
+	if (c->cc.window_bytes > c->cc.max_window)
+		c->cc.window_bytes = c->cc.max_window;
+	vb_peer_note_way(qp->lane, qp->peer, least_rtt);
+	assert(c->cc.max_window >= VB_MAX_WINDOW);
 }
 
 void vb_congestion_stop(struct vb_qp *qp)

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/list.h"
+#include "base/time.h"
 
 struct vb_peer;
 struct vb_qp;
@@ -32,6 +33,18 @@ struct vb_qp;
 #define VB_READ_PIECE_MAX 1048576
 #define VB_MAX_WINDOW     (2 * (VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 4)) /* two pieces, also of an MTU of 1024 */
 #define VB_ECHO_WINDOW    131072
+
+/* A way is long if it takes so many times that: there most of a window is on its way, and packets leave evenly, so that
+ * the receive buffer sees little of it at a time. */
+#define VB_LONG_WAY       (4 * VB_MS)
+#define VB_LONG_WAYS_MOST 32
+
+/* So many times as much may be under way as on a short one. 0: it is not known how long it is. */
+static inline uint32_t vb_flight_ways(vb_time least_rtt)
+{
+	vb_time ways = least_rtt / VB_LONG_WAY;
+	return ways < 1 ? 1 : ways < VB_LONG_WAYS_MOST ? (uint32_t)ways : VB_LONG_WAYS_MOST;
+}
 
 struct vb_allowance {
 	uint64_t limit, used; /* bytes */

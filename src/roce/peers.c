@@ -9,10 +9,11 @@
 
 #define UNKNOWN_PEER_ALLOWANCE 65536
 
-static uint64_t limit_towards(const struct vb_lane *lane, const struct vb_peer_facts *facts)
+static uint64_t limit_towards(const struct vb_lane *lane, const struct vb_roce_peer *peer)
 {
+	const struct vb_peer_facts *facts = &peer->peer.facts;
 	if (facts->is_verbena && facts->receive_buffer)
-		return facts->receive_buffer / 2;
+		return (uint64_t)facts->receive_buffer / 2 * vb_flight_ways(peer->least_rtt);
 	if (vb_roce_lane(lane)->config.unknown_peer_allowance == VB_UNLIMITED)
 		return UINT64_MAX;
 	return vb_roce_lane(lane)->config.unknown_peer_allowance ? vb_roce_lane(lane)->config.unknown_peer_allowance
@@ -29,7 +30,7 @@ struct vb_peer *vb_peer_know(struct vb_lane *lane, const struct vb_gid *gid, uin
 		free(new);
 		return NULL;
 	}
-	vb_allowance_init(&new->allowance, limit_towards(lane, &new->peer.facts));
+	vb_allowance_init(&new->allowance, limit_towards(lane, new));
 	return &new->peer;
 }
 
@@ -66,8 +67,17 @@ void vb_lane_set_peer(struct vb_lane *lane, const struct vb_gid *gid, const stru
 		return;
 	for (struct vb_peer *peer = NULL; (peer = vb_peer_next_slot(lane, gid, peer));) {
 		peer->facts = *facts;
-		vb_allowance_set_limit(&vb_roce_peer(peer)->allowance, limit_towards(lane, facts));
+		vb_allowance_set_limit(&vb_roce_peer(peer)->allowance, limit_towards(lane, vb_roce_peer(peer)));
 		if (!facts->is_asked)
 			vb_peer_wake_curious(peer);
 	}
+}
+
+void vb_peer_note_way(struct vb_lane *lane, struct vb_peer *peer, vb_time least_rtt)
+{
+	struct vb_roce_peer *known = vb_roce_peer(peer);
+	if (!peer || (known->least_rtt && known->least_rtt <= least_rtt))
+		return;
+	known->least_rtt = least_rtt;
+	vb_allowance_set_limit(&known->allowance, limit_towards(lane, known));
 }

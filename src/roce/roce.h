@@ -56,6 +56,7 @@ struct vb_roce_peer {
 	struct vb_peer peer;
 	struct vb_cnp_clock cnp_clock; /* of an address */
 	struct vb_allowance allowance;
+	vb_time least_rtt; /* of all QPs that have measured it; 0: none has */
 };
 
 struct vb_roce_lane {

@@ -214,8 +214,10 @@ static uint32_t arrive(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t
 void vb_selective_note_rtt(struct vb_qp *qp, vb_time rtt)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (s && (s->least_rtt == 0 || rtt < s->least_rtt))
-		s->least_rtt = rtt;
+	if (!s || (s->least_rtt > 0 && rtt >= s->least_rtt))
+		return;
+	s->least_rtt = rtt;
+	vb_congestion_note_way(qp, rtt);
 }
 
 /* A round trip is measured by what was sent once, since account is kept. */

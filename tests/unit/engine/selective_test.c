@@ -127,6 +127,27 @@ static void requester__asks_a_silent_peer_by_other_ports(void **state)
 	close_rig(rig, qp);
 }
 
+/* On a long way most of a window is on its way. What it may be goes by the shortest round trip, and by what the peer
+ * holds. */
+static void window__may_be_as_large_as_the_way_is_long(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ .cc = { .algorithm = &vb_cc_queue } });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	const struct vb_cc *cc = &vb_roce(qp)->congestion.cc;
+	static const vb_time round_trips[] = { 100 * VB_MS, 200 * VB_MS, 9 * VB_MS, VB_MS };
+	static const uint64_t windows[] = { VB_HOLD_BYTES, VB_HOLD_BYTES, 2 * VB_MAX_WINDOW, VB_MAX_WINDOW };
+	assert_int_equal(cc->max_window, VB_MAX_WINDOW);
+	for (unsigned i = 0; i < COUNT_OF(round_trips); i++) {
+		post_writes(rig, qp, 1);
+		rig->now += round_trips[i];
+		receive_ack(rig, qp, i);
+		assert_completes(rig, 1);
+		assert_int_equal(cc->max_window, windows[i]);
+		assert_true(cc->window_bytes <= cc->max_window);
+	}
+	close_rig(rig, qp);
+}
+
 static void requester__sends_nothing_again_that_is_only_late(void **state)
 {
 	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
@@ -381,6 +402,7 @@ int main(void)
 		cmocka_unit_test(requester__takes_what_comes_too_soon_for_what_was_sent_first),
 		cmocka_unit_test(requester__asks_more_than_once_a_window),
 		cmocka_unit_test(requester__asks_a_silent_peer_by_other_ports),
+		cmocka_unit_test(window__may_be_as_large_as_the_way_is_long),
 		cmocka_unit_test(requester__sends_nothing_again_that_is_only_late),
 		cmocka_unit_test(requester__learns_from_duplicates_how_late_packets_are),
 		cmocka_unit_test(requester__goes_on_while_something_is_missing),
