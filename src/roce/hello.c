@@ -36,6 +36,7 @@ void vb_hello_want(struct vb_qp *qp)
 	struct vb_roce_qp *roce = vb_roce(qp);
 	if (!may_agree(qp) || roce->selective || roce->hellos == HELLOS || !qp->peer || !qp->peer->facts.takes_hellos)
 		return;
+	assert(roce->hellos < HELLOS);
 	roce->hellos++;
 	roce->hello_is_due = true;
 }
@@ -49,6 +50,7 @@ static uint32_t first_psn(const struct vb_qp *qp, bool is_own)
 void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);
+	assert(qp->type == VB_QP_RC && (roce->hello_is_due || roce->hello_answer_is_due));
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_HELLO, &qp->attr.av);
 	out->packet.psn = first_psn(qp, !roce->hello_answer_is_due);
 	out->packet.hold_bytes = vb_roce_lane_of(qp)->config.hold_bytes;

@@ -129,7 +129,7 @@ static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_
 		receive_connected(qp, path, is_its_path, packet, now);
 }
 
-/* What is lost is judged by all of a train: each judgement looks at all that is missing. */
+/* A judgement looks at all that is missing, so there is one for a train. */
 static void judge_if_asked(struct vb_qp *qp, vb_time now)
 {
 	if (qp && vb_roce(qp)->selective && vb_roce(qp)->selective->is_to_judge)
