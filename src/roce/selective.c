@@ -3,8 +3,9 @@
  * that packets of this QP have shown (RACK, RFC 8985, section 6.2). So a packet that was sent again and is lost once
  * more is found as well. Packets behind which nothing was sent are found by the probes of recovery.c.
  * Holds: what has arrived or is lost takes nothing of the windows; it is asserted by recovery.c.
- * Not here: the account of packets (sent.c), by which arrival one is missed (seen.c), how late it may be (lateness.c),
- * timeouts and probes (recovery.c), the responder's half (early.c). */
+ * Not here: the account of packets (sent.c), which work request a PSN is of (wqe_of_psn.c), by which arrival one is
+ * missed (seen.c), how late it may be (lateness.c), timeouts and probes (recovery.c), the responder's half (early.c).
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include "roce/roce.h"
@@ -72,46 +73,6 @@ void vb_selective_end(struct vb_qp *qp)
 
 /* ---- Packets of messages ----------------------------------------------------------------------------------------- */
 
-/* It is started, of those from the head up to the cursor. */
-static bool is_begun(const struct vb_qp *qp, uint32_t index)
-{
-	return index != atomic_load_explicit(&qp->sq.tail, memory_order_acquire) &&
-	       vb_send_wqe_at(&qp->sq, index)->is_started;
-}
-
-/* The last one that begins at psn or before. */
-static uint32_t find_wqe(const struct vb_qp *qp, uint32_t psn)
-{
-	uint32_t low = head_index(qp), high = qp->requester.cursor;
-	while (low != high) {
-		uint32_t middle = low + (high - low + 1) / 2;
-		if (is_begun(qp, middle) && vb_psn_diff(psn, vb_send_wqe_at(&qp->sq, middle)->first_psn) >= 0)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
-}
-
-static bool has_psn(const struct vb_qp *qp, uint32_t index, uint32_t psn)
-{
-	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, index);
-	return index - head_index(qp) <= qp->requester.cursor - head_index(qp) && is_begun(qp, index) &&
-	       psn_index(wqe, psn) < wqe->psn_count;
-}
-
-/* The work request that psn, between una_psn and next_psn, belongs to: that of the PSN that was asked for before, or
- * the next one, most of the time. */
-static struct vb_send_wqe *wqe_of(const struct vb_qp *qp, uint32_t psn)
-{
-	uint32_t index = selective_of(qp)->wqe_index;
-	if (!has_psn(qp, index, psn) && !has_psn(qp, ++index, psn))
-		index = find_wqe(qp, psn);
-	selective_of(qp)->wqe_index = index;
-	assert(has_psn(qp, index, psn));
-	return vb_send_wqe_at(&qp->sq, index);
-}
-
 static struct window_cost cost_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
 {
 	uint32_t index = psn_index(wqe, psn);
@@ -163,7 +124,7 @@ void vb_selective_forget_sent(struct vb_qp *qp)
 static void note_repeat(struct vb_qp *qp, uint32_t psn, uint32_t span)
 {
 	struct vb_selective *s = selective_of(qp);
-	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
 	if (needs_response(wqe) && vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) > 0)
 		vb_sent_repeat(&s->sent, psn, span);
 }
@@ -403,7 +364,7 @@ void vb_selective_judge(struct vb_qp *qp, vb_time now)
 	for (uint32_t psn = vb_sent_next_open(&s->sent, qp->requester.una_psn, end); psn != end;
 		psn = vb_sent_next_open(&s->sent, vb_psn_add(psn, 1), end)) {
 		if (!wqe || psn_index(wqe, psn) >= wqe->psn_count)
-			wqe = wqe_of(qp, psn);
+			wqe = vb_wqe_of_psn(qp, psn);
 		enum fate fate = fate_of(qp, wqe, psn, now);
 		if (fate == FATE_NEWER)
 			break;
@@ -447,7 +408,7 @@ static void progress(struct vb_qp *qp, const struct vb_packet *packet, uint32_t 
 void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	struct vb_send_wqe *wqe = is_under_way(qp, packet->psn) ? wqe_of(qp, packet->psn) : NULL;
+	struct vb_send_wqe *wqe = is_under_way(qp, packet->psn) ? vb_wqe_of_psn(qp, packet->psn) : NULL;
 	if (!wqe || !needs_response(wqe)) {
 		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
 		return;
@@ -486,7 +447,7 @@ const struct vb_held *vb_selective_next_response(const struct vb_qp *qp)
 static bool take_bit(struct vb_qp *qp, uint32_t psn, uint32_t *acked, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
 	bool is_answered = needs_response(wqe) && vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) > 0;
 	if (is_answered || vb_psn_bit(s->sent.taken, s->sent.mask, psn))
 		return false;
@@ -523,7 +484,7 @@ static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 	bool is_again = vb_psn_bit(s->sent.again, s->sent.mask, psn);
 	if (is_again && vb_time_since(vb_sent_at(&s->sent, psn), now) < vb_roce(qp)->recovery.srtt / 2)
 		return;
-	const struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
 	uint32_t index = psn_index(wqe, psn), end = vb_psn_add(wqe->first_psn, response_end(wqe, index));
 	uint32_t before = s->sent.lost_count;
 	for (; psn != end && is_under_way(qp, psn); psn = vb_psn_add(psn, 1))
@@ -606,7 +567,7 @@ bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, 
 	struct vb_selective *s = selective_of(qp);
 	uint32_t psn = vb_sent_next_lost(&s->sent, rq->una_psn, rq->next_psn);
 	assert(psn != rq->next_psn);
-	struct vb_send_wqe *wqe = wqe_of(qp, psn);
+	struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
 	uint32_t span = span_of_lost(qp, wqe, psn), index = psn_index(wqe, psn);
 	struct window_cost cost = cost_between(qp, wqe, index, index + span);
 	if (!is_probe && !vb_flight_allows(qp, cost.out, cost.in))

@@ -8,6 +8,7 @@
  *   sent.c       what the requester knows of each packet under way
  *   seen.c       by which arrival a packet is missed
  *   lateness.c   how late a packet may be
+ *   wqe_of_psn.c which work request a packet is of
  *   selective.c  the requester's: what is lost, and when it is sent again
  *
  * Source of the clock: RACK, RFC 8985, sections 4 and 6, without its counts of duplicates. [lane] */
@@ -163,6 +164,9 @@ void vb_selective_judge_soon(struct vb_qp *qp);
 const struct vb_held *vb_selective_next_response(const struct vb_qp *qp);
 /* A response of the READ or atomic: the peer has executed that. */
 void vb_selective_note_executed(struct vb_qp *qp, uint32_t end_psn);
+
+/* The work request that psn, from una_psn up to next_psn, belongs to (wqe_of_psn.c). */
+struct vb_send_wqe *vb_wqe_of_psn(const struct vb_qp *qp, uint32_t psn);
 
 /* ---- Arrivals (seen.c) ------------------------------------------------------------------------------------------- */
 

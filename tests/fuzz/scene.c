@@ -6,6 +6,9 @@
 #include "roce/selective.h"
 #include "../paced.h"
 
+/* The first PSNs that a QP receives and sends; both wrap soon. */
+enum { RQ_PSN = 0xFFFFFE, SQ_PSN = 0xFFFFFC };
+
 struct input input;
 struct scene scene;
 
@@ -53,8 +56,8 @@ static void modify(unsigned i, enum vb_qp_state state)
 	struct vb_qp_attr attr = { .state = state,
 		.path_mtu = 256,
 		.qkey = 5,
-		.rq_psn = 0xFFFFFE,
-		.sq_psn = 0xFFFFFC,
+		.rq_psn = RQ_PSN,
+		.sq_psn = SQ_PSN,
 		.dest_qpn = scene.peer_qpn,
 		.access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC,
 		.av = { .sgid = scene.local, .dgid = scene.peer },
@@ -227,8 +230,8 @@ uint32_t near(uint32_t psn)
 
 static void read_bitmap(struct vb_packet *packet)
 {
-	packet->expected_psn = near(0xFFFFFC + 16);
-	packet->named = take(1) << 24 | near(0xFFFFFC + 16);
+	packet->expected_psn = near(SQ_PSN + 16);
+	packet->named = take(1) << 24 | near(SQ_PSN + 16);
 	packet->told = packet->named >> 24 & 1;
 	packet->bits[0] = (uint64_t)take(4) << 32 | take(4);
 	packet->bits[1] = take(1);
@@ -252,6 +255,8 @@ static void read_headers(struct vb_packet *packet)
 	} else if (row->message == VB_MESSAGE_HELLO) {
 		packet->hold_bytes = dma_length;
 		packet->hello = syndrome;
+		if (dma_length % 4) /* of this connection */
+			packet->psn = syndrome & VB_HELLO_ANSWERS ? SQ_PSN : RQ_PSN;
 	} else if ((packet->opcode & 0xe0) == VB_UD || (packet->opcode & 0xe0) == VB_MANUFACTURER) {
 		packet->qkey = 5;
 		packet->src_qpn = scene.peer_qpn;
@@ -304,7 +309,7 @@ static void receive(void)
 	path.traffic_class = flags & 32 ? 3 : 0;
 	if (flags & 64 && flags & 128)
 		path.src.raw[15] ^= 1;
-	packet.psn = near(vb_packet_row(&packet)->is_response ? 0xFFFFFC + 16 : 0xFFFFFE + 16);
+	packet.psn = near(vb_packet_row(&packet)->is_response ? SQ_PSN + 16 : RQ_PSN + 16);
 	read_headers(&packet);
 	if (vb_packet_row(&packet)->message == VB_MESSAGE_PATH)
 		read_path(&packet, &path, scene.qps[i]);
