@@ -106,20 +106,42 @@ void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now)
 	assert(c->cc.algorithm && c->cc.rate == 0);
 }
 
-void vb_congestion_note_way(struct vb_qp *qp, vb_time least_rtt)
+/* Its largest window goes by the way, unless somebody has chosen another. */
+static bool goes_by_way(const struct vb_qp *qp)
 {
-	struct vb_congestion *c = &vb_roce(qp)->congestion;
+	const struct vb_congestion *c = &vb_roce(qp)->congestion;
 	const struct vb_cc_config *config = c->config ? c->config : &vb_roce_lane_of(qp)->config.cc;
-	if (c->cc.algorithm != &vb_cc_queue || config->max_window)
-		return;
-	uint64_t of_way = (uint64_t)VB_MAX_WINDOW * vb_flight_ways(least_rtt);
-	uint32_t most = vb_roce(qp)->selective->peer_hold;
-	most = most < VB_MAX_WINDOW ? VB_MAX_WINDOW : most;
-	c->cc.max_window = of_way < most ? (uint32_t)of_way : most;
-	if (c->cc.window_bytes > c->cc.max_window)
-		c->cc.window_bytes = c->cc.max_window;
-	vb_peer_note_way(qp->lane, qp->peer, least_rtt);
-	assert(c->cc.max_window >= VB_MAX_WINDOW);
+	return vb_roce(qp)->selective && c->cc.algorithm == &vb_cc_queue && config->max_window == 0;
+}
+
+static void set_largest_window(struct vb_qp *qp)
+{
+	struct vb_cc *cc = &vb_roce(qp)->congestion.cc;
+	const struct vb_selective *s = vb_roce(qp)->selective;
+	uint64_t of_way = (uint64_t)VB_MAX_WINDOW * vb_flight_ways(s->least_rtt);
+	uint64_t held =
+		(uint64_t)qp->mtu * VB_HOLD_PSNS < s->peer_hold ? (uint64_t)qp->mtu * VB_HOLD_PSNS : s->peer_hold;
+	uint64_t most = of_way < held ? of_way : held;
+	cc->max_window = most > VB_MAX_WINDOW ? (uint32_t)most : VB_MAX_WINDOW;
+	if (cc->window_bytes > cc->max_window)
+		cc->window_bytes = cc->max_window;
+	vb_peer_note_way(qp->lane, qp->peer, s->least_rtt);
+	assert(cc->window_bytes > 0);
+}
+
+void vb_congestion_note_shorter_way(struct vb_qp *qp)
+{
+	if (vb_roce(qp)->congestion.cc.max_window > VB_MAX_WINDOW && goes_by_way(qp))
+		set_largest_window(qp);
+}
+
+/* One that wants more has seen the way often: a first round trip alone may be that of a process that waited. */
+static void note_full(struct vb_qp *qp)
+{
+	const struct vb_cc *cc = &vb_roce(qp)->congestion.cc;
+	if (cc->window_bytes == cc->max_window && goes_by_way(qp) &&
+		vb_roce(qp)->selective->least_rtt >= 2 * VB_LONG_WAY)
+		set_largest_window(qp);
 }
 
 void vb_congestion_stop(struct vb_qp *qp)
@@ -174,6 +196,7 @@ void vb_congestion_tell(struct vb_qp *qp, const struct vb_cc_signal *signal)
 		return;
 	uint64_t before = cc->rate;
 	cc->algorithm->on_signal(cc, signal);
+	note_full(qp);
 	heed_rate(qp, before, signal->now);
 	heed_timer(qp);
 }

@@ -58,8 +58,8 @@ void vb_congestion_init(struct vb_qp *qp);
 int vb_congestion_start(struct vb_qp *qp, vb_time now); /* afresh; -ENOMEM */
 /* It recovers selectively from now on: where no algorithm was chosen, another one fits. */
 void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now);
-/* Of a window that goes by the queue the largest goes by the length of the way, and by what the peer holds. */
-void vb_congestion_note_way(struct vb_qp *qp, vb_time least_rtt);
+/* The largest window of `queue` goes by the length of the way, and by what the peer holds. */
+void vb_congestion_note_shorter_way(struct vb_qp *qp);
 void vb_congestion_stop(struct vb_qp *qp); /* nothing is to be sent for now */
 void vb_congestion_end(struct vb_qp *qp);
 /* Nothing where none runs. */

@@ -64,7 +64,8 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 	enum vb_qp_state state = vb_state(qp);
 	bool is_connected = state == VB_QPS_RTR || state == VB_QPS_RTS || state == VB_QPS_SQD;
 	bool is_answer = packet->hello & VB_HELLO_ANSWERS;
-	if (!may_agree(qp) || !is_connected || packet->psn != first_psn(qp, is_answer)) {
+	bool is_asked_for = !is_answer || (vb_roce(qp)->hellos > 0 && state != VB_QPS_RTR);
+	if (!may_agree(qp) || !is_connected || !is_asked_for || packet->psn != first_psn(qp, is_answer)) {
 		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
 		return;
 	}

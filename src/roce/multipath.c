@@ -92,8 +92,9 @@ void vb_multipath_renew(struct vb_qp *qp, uint32_t psn)
 void vb_multipath_note_rtt(struct vb_qp *qp, uint32_t psn, vb_time rtt)
 {
 	struct vb_multipath *paths = paths_of(qp);
+	const uint64_t ns = (uint64_t)rtt / VB_NS;
 	if (paths && paths->count != VB_PATHS_ALL)
-		paths->path[path_of(paths, psn, 0)].rtt = (uint32_t)(rtt / VB_NS) + 1;
+		paths->path[path_of(paths, psn, 0)].rtt = ns < UINT32_MAX ? (uint32_t)ns + 1 : UINT32_MAX;
 }
 
 struct vb_paths_account vb_multipath_account(const struct vb_qp *qp)

@@ -185,7 +185,8 @@ static void note_probe_in_vain(struct vb_qp *qp, vb_time before, vb_time took)
 		least = 2 * qp->lane->least_silence;
 	if (!qp->peer)
 		return;
-	qp->peer->patience = twice < least ? least : twice < PATIENCE_MAX ? twice : PATIENCE_MAX;
+	twice = twice < PATIENCE_MAX ? twice : PATIENCE_MAX;
+	qp->peer->patience = twice > least ? twice : least;
 }
 
 /* A peer that answers at once was there all the time, so what the probe repeats was lost; unless there comes a second

@@ -178,7 +178,7 @@ void vb_selective_note_rtt(struct vb_qp *qp, vb_time rtt)
 	if (!s || (s->least_rtt > 0 && rtt >= s->least_rtt))
 		return;
 	s->least_rtt = rtt;
-	vb_congestion_note_way(qp, rtt);
+	vb_congestion_note_shorter_way(qp);
 }
 
 /* A round trip is measured by what was sent once, since account is kept. */

@@ -1,24 +1,24 @@
-/* Which work request a PSN under way is of: selective.h. */
+/* The work request of a PSN under way: selective.h. It may be behind the cursor, which goes back to a request that
+ * fails while those behind it are under way. Holds: of the send queue the first ones are started, up to one. */
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "core/send_queue.h"
 #include "roce/message.h"
 #include "roce/selective.h"
 
-/* It is started, of those from the head up to the cursor. */
-static bool is_begun(const struct vb_qp *qp, uint32_t index)
+static uint32_t count(const struct vb_qp *qp)
 {
-	return index != atomic_load_explicit(&qp->sq.tail, memory_order_acquire) &&
-	       vb_send_wqe_at(&qp->sq, index)->is_started;
+	return atomic_load_explicit(&qp->sq.tail, memory_order_acquire) - head_index(qp);
 }
 
 /* The last one that begins at psn or before. */
 static uint32_t find_wqe(const struct vb_qp *qp, uint32_t psn)
 {
-	uint32_t low = head_index(qp), high = qp->requester.cursor;
+	uint32_t low = head_index(qp), high = low + count(qp) - 1;
 	while (low != high) {
 		uint32_t middle = low + (high - low + 1) / 2;
-		if (is_begun(qp, middle) && vb_psn_diff(psn, vb_send_wqe_at(&qp->sq, middle)->first_psn) >= 0)
+		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, middle);
+		if (wqe->is_started && vb_psn_diff(psn, wqe->first_psn) >= 0)
 			low = middle;
 		else
 			high = middle - 1;
@@ -29,8 +29,7 @@ static uint32_t find_wqe(const struct vb_qp *qp, uint32_t psn)
 static bool has_psn(const struct vb_qp *qp, uint32_t index, uint32_t psn)
 {
 	const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, index);
-	return index - head_index(qp) <= qp->requester.cursor - head_index(qp) && is_begun(qp, index) &&
-	       psn_index(wqe, psn) < wqe->psn_count;
+	return index - head_index(qp) < count(qp) && wqe->is_started && psn_index(wqe, psn) < wqe->psn_count;
 }
 
 /* That of the PSN that was asked for before, or the next one, most of the time. */

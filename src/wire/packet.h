@@ -60,7 +60,7 @@ enum {
 
 #define VB_BITMAP_PSNS 128 /* of one bitmap */
 
-/* What a bitmap says beside its bits: of the packet that it names, and why packets are missing. */
+/* Told by a bitmap beside its bits: of the packet that it names, and why packets are missing. */
 enum vb_told {
 	VB_TOLD_TRIMMED = 1,  /* it came without its payload, which a switch had cut off; else it came twice */
 	VB_TOLD_OVERFLOW = 2, /* the receive buffer was full since the bitmap before */

@@ -86,7 +86,7 @@ static void spare_connections(struct conditions *n)
 	n->chaos_ppm = 0;
 	n->fails_over = false;
 	n->is_trained = true;
-	n->may_exhaust |= n->recovery == VB_RECOVERY_GO_BACK_N;
+	n->may_exhaust = n->recovery == VB_RECOVERY_GO_BACK_N || n->burst_run || n->receive_buffer == 65536;
 }
 
 void network_choose(void)

@@ -69,7 +69,9 @@ static inline const struct vb_host_lane_state *vb_state_of_const(const struct vb
 /* A turn that sends or receives a train or more takes longer than a thread that polls is away. */
 static inline vb_time vb_turn_end(const struct vb_host_lane_state *s)
 {
-	return vb_time_before(s->worked_until, s->turned_at) ? s->turned_at : s->worked_until;
+	const vb_time took = vb_time_diff(s->worked_until, s->turned_at);
+
+	return took > 0 && took < VB_S ? s->worked_until : s->turned_at; /* or it is very old */
 }
 
 /* The caller is a progress thread, of whichever host lane. Set by progress.c. */

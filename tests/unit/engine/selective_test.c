@@ -1,4 +1,5 @@
 /* The requester where both ends recover selectively: what it sends again, and when. */
+#include <errno.h>
 #include "selective.h"
 
 static void requester__sends_again_what_is_missing_alone(void **state)
@@ -142,9 +143,37 @@ static void window__may_be_as_large_as_the_way_is_long(void **state)
 		rig->now += round_trips[i];
 		receive_ack(rig, qp, i);
 		assert_completes(rig, 1);
+		for (unsigned acks = 0; acks < 4000; acks++) /* it has often seen the way before it wants more */
+			vb_congestion_tell(qp,
+				&(struct vb_cc_signal){
+					.event = VB_CC_ACKED, .acked = 65536, .flight = UINT32_MAX, .now = rig->now });
 		assert_int_equal(cc->max_window, windows[i]);
 		assert_true(cc->window_bytes <= cc->max_window);
 	}
+	close_rig(rig, qp);
+}
+
+/* The kernel finds no memory for the second one, and the peer holds what came behind it. */
+static void requester__hears_of_what_is_behind_a_request_that_fails(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	for (unsigned i = 0; i < 4; i++)
+		rig_post(qp, &(struct vb_send_wr){ .wr_id = i,
+				     .opcode = VB_WR_RDMA_WRITE,
+				     .flags = VB_SEND_SIGNALED,
+				     .sges = &sge,
+				     .sge_count = 1 });
+	assert_int_equal(vb_lane_transmit(rig->lane, &rig->batch, VB_BATCH_PACKETS, rig->now), 4);
+	rig->batch.completions[1].error = EFAULT;
+	vb_lane_transmit_done(rig->lane, rig->batch.completions, 4, rig->now);
+	receive_bitmap(rig, qp, 1, 1 << 2 | 1 << 3, 0);
+	struct vb_wc wc[4];
+	assert_int_equal(vb_cq_poll(rig->cq, wc, 4), 4);
+	assert_int_equal(wc[0].status, VB_WC_SUCCESS);
+	assert_int_equal(wc[1].status, VB_WC_LOC_PROT_ERR);
+	assert_int_equal(wc[2].status, VB_WC_WR_FLUSH_ERR);
 	close_rig(rig, qp);
 }
 
@@ -402,6 +431,7 @@ int main(void)
 		cmocka_unit_test(requester__takes_what_comes_too_soon_for_what_was_sent_first),
 		cmocka_unit_test(requester__asks_more_than_once_a_window),
 		cmocka_unit_test(requester__asks_a_silent_peer_by_other_ports),
+		cmocka_unit_test(requester__hears_of_what_is_behind_a_request_that_fails),
 		cmocka_unit_test(window__may_be_as_large_as_the_way_is_long),
 		cmocka_unit_test(requester__sends_nothing_again_that_is_only_late),
 		cmocka_unit_test(requester__learns_from_duplicates_how_late_packets_are),
