@@ -62,6 +62,13 @@ static struct vb_cc_config default_of(const struct vb_qp *qp)
 	return has_agreed ? of_queue : (struct vb_cc_config){ .algorithm = &vb_cc_window };
 }
 
+/* The QP's own, or the lane's. */
+static const struct vb_cc_config *config_of(const struct vb_qp *qp)
+{
+	const struct vb_cc_config *own = vb_roce(qp)->congestion.config;
+	return own ? own : &vb_roce_lane_of(qp)->config.cc;
+}
+
 static bool was_chosen(const struct vb_qp *qp)
 {
 	return vb_roce(qp)->congestion.config || vb_roce_lane_of(qp)->config.cc.algorithm;
@@ -70,7 +77,7 @@ static bool was_chosen(const struct vb_qp *qp)
 static int start(struct vb_qp *qp, vb_time now)
 {
 	struct vb_congestion *c = &vb_roce(qp)->congestion;
-	struct vb_cc_config config = c->config ? *c->config : vb_roce_lane_of(qp)->config.cc;
+	struct vb_cc_config config = *config_of(qp);
 	if (!was_chosen(qp)) {
 		struct vb_cc_config of = default_of(qp);
 		config.algorithm = of.algorithm;
@@ -109,9 +116,8 @@ void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now)
 /* Its largest window goes by the way, unless somebody has chosen another. */
 static bool goes_by_way(const struct vb_qp *qp)
 {
-	const struct vb_congestion *c = &vb_roce(qp)->congestion;
-	const struct vb_cc_config *config = c->config ? c->config : &vb_roce_lane_of(qp)->config.cc;
-	return vb_roce(qp)->selective && c->cc.algorithm == &vb_cc_queue && config->max_window == 0;
+	const struct vb_cc_algorithm *algorithm = vb_roce(qp)->congestion.cc.algorithm;
+	return vb_roce(qp)->selective && algorithm == &vb_cc_queue && config_of(qp)->max_window == 0;
 }
 
 static void set_largest_window(struct vb_qp *qp)
@@ -119,14 +125,15 @@ static void set_largest_window(struct vb_qp *qp)
 	struct vb_cc *cc = &vb_roce(qp)->congestion.cc;
 	const struct vb_selective *s = vb_roce(qp)->selective;
 	uint64_t of_way = (uint64_t)VB_MAX_WINDOW * vb_flight_ways(s->least_rtt);
-	uint64_t held =
-		(uint64_t)qp->mtu * VB_HOLD_PSNS < s->peer_hold ? (uint64_t)qp->mtu * VB_HOLD_PSNS : s->peer_hold;
-	uint64_t most = of_way < held ? of_way : held;
+	uint64_t of_psns = (uint64_t)qp->mtu * VB_HOLD_PSNS, most = s->peer_hold;
+	most = of_psns < most ? of_psns : most;
+	most = of_way < most ? of_way : most;
 	cc->max_window = most > VB_MAX_WINDOW ? (uint32_t)most : VB_MAX_WINDOW;
 	if (cc->window_bytes > cc->max_window)
 		cc->window_bytes = cc->max_window;
 	vb_peer_note_way(qp->lane, qp->peer, s->least_rtt);
-	assert(cc->window_bytes > 0);
+	assert(cc->max_window >= VB_MAX_WINDOW);
+	assert(cc->window_bytes > 0 && cc->window_bytes <= cc->max_window);
 }
 
 void vb_congestion_note_shorter_way(struct vb_qp *qp)

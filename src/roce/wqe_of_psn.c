@@ -15,6 +15,7 @@ static uint32_t count(const struct vb_qp *qp)
 static uint32_t find_wqe(const struct vb_qp *qp, uint32_t psn)
 {
 	uint32_t low = head_index(qp), high = low + count(qp) - 1;
+	assert(count(qp) > 0);
 	while (low != high) {
 		uint32_t middle = low + (high - low + 1) / 2;
 		const struct vb_send_wqe *wqe = vb_send_wqe_at(&qp->sq, middle);
@@ -32,7 +33,7 @@ static bool has_psn(const struct vb_qp *qp, uint32_t index, uint32_t psn)
 	return index - head_index(qp) < count(qp) && wqe->is_started && psn_index(wqe, psn) < wqe->psn_count;
 }
 
-/* That of the PSN that was asked for before, or the next one, most of the time. */
+/* Callers go through PSNs in their order, so most of the time the answer is the last one or the one behind it. */
 struct vb_send_wqe *vb_wqe_of_psn(const struct vb_qp *qp, uint32_t psn)
 {
 	uint32_t index = vb_roce(qp)->selective->wqe_index;

@@ -163,6 +163,19 @@ static void check_at_rest(void)
 	check_atomics();
 }
 
+static void open_connections(void)
+{
+	world.connection_count = 2 + below(10);
+	for (unsigned i = 0; i < world.connection_count; i++) {
+		uint32_t kind = below(100);
+		connection_open(&world.connections[i], i,
+			kind < 75 || i == 0 ? VB_QP_RC
+			: kind < 87         ? VB_QP_UC
+					    : VB_QP_UD,
+			kind < 20);
+	}
+}
+
 static void build(void)
 {
 	network_choose();
@@ -175,19 +188,10 @@ static void build(void)
 			host_meet(&world.hosts[i]);
 	if (world.is_local)
 		local_open();
-	if (world.is_twin) {
+	if (world.is_twin)
 		twins_open();
-		return;
-	}
-	world.connection_count = 2 + below(10);
-	for (unsigned i = 0; i < world.connection_count; i++) {
-		uint32_t kind = below(100);
-		connection_open(&world.connections[i], i,
-			kind < 75 || i == 0 ? VB_QP_RC
-			: kind < 87         ? VB_QP_UC
-					    : VB_QP_UD,
-			kind < 20);
-	}
+	else
+		open_connections();
 	event_add(after(VB_MS), EVENT_CHAOS, NULL);
 }
 

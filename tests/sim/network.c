@@ -78,8 +78,8 @@ static void choose_recovery(struct conditions *n)
 	trace("network: recovery %d, hold %u%s", n->recovery, n->hold_bytes, n->fails_over ? ", links die" : "");
 }
 
-/* Those of twins are to last, and to agree where they can. Who goes back may yet wear out its retries where nearly all
- * packets overtake others. */
+/* Connections of twins are to last, and to agree where they can. One that goes back may wear out its retries all the
+ * same, where nearly all packets overtake others. */
 static void spare_connections(struct conditions *n)
 {
 	n->drop_ppm = n->drop_ppm < 10000 ? n->drop_ppm : 10000;

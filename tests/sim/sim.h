@@ -291,6 +291,12 @@ static inline vb_time after(vb_time span)
 	return vb_time_add(world.now, span);
 }
 
+/* Among the ends of all connections. */
+static inline unsigned endpoint_number(const struct endpoint *end)
+{
+	return end->connection->index * 2 + (end == &end->connection->ends[1]);
+}
+
 /* events.c */
 void event_add(vb_time at, enum event_kind kind, void *object);
 struct event event_take(uint32_t number);

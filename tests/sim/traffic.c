@@ -364,8 +364,8 @@ static uint32_t choose_srq(struct endpoint *end, struct wr *wr)
 /* Twins name requests by their place among the endpoint's own. */
 static uint64_t next_id(struct endpoint *end)
 {
-	uint64_t owner = end->connection->index * 2u + (end == &end->connection->ends[1]);
-	return (1ull << 40) + (world.is_twin ? owner << 32 | end->request_count : world.next_id++);
+	uint64_t own = (uint64_t)endpoint_number(end) << 32 | end->request_count;
+	return (1ull << 40) + (world.is_twin ? own : world.next_id++);
 }
 
 /* Nothing to say; but what is unsignalled shows its end only through something signalled behind it. */

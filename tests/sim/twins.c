@@ -1,6 +1,6 @@
 /* Twins: one seed's traffic on one seed's network, first between engines that go back, then between engines that
- * recover selectively. What programs see of both is equal: each completion of a queue and its order, what atomics
- * bring, and memory at the end; check_*.c compare each with what was posted besides.
+ * recover selectively. Programs see the same of both: each completion of a queue and its order, the results of
+ * atomics, and memory at the end. Besides, check_*.c compare each run with what was posted.
  *
  * For that, what is posted does not depend on time: an endpoint draws from numbers of its own, posts a bunch when all
  * of the one before has completed, and adds to cells that nobody else has. Where retries run out in one run, which both
@@ -17,11 +17,10 @@ _Static_assert(2 * PAIRS <= CELLS / 2, "each endpoint has a cell of either kind"
 
 enum queue { SENDS, RECEIVES, QUEUES };
 
-/* What was seen, hashed from the beginning up to each completion. */
+/* The completions of a queue: of each a hash of it and all before it. */
 struct seen {
 	uint64_t *hashes;
 	uint32_t count, room;
-	uint64_t hash;
 };
 
 struct program {
@@ -34,11 +33,6 @@ struct program {
 
 static struct program programs[2][2 * PAIRS];
 static struct program *programs_now;
-
-static unsigned place_of(const struct endpoint *end)
-{
-	return end->connection->index * 2 + (end == &end->connection->ends[1]);
-}
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -54,12 +48,11 @@ void twins_open(void)
 	world.connection_count = PAIRS;
 	for (unsigned i = 0; i < PAIRS; i++)
 		connection_open(&world.connections[i], i, VB_QP_RC, false);
-	event_add(after(VB_MS), EVENT_CHAOS, NULL);
 }
 
 unsigned twins_cell(const struct endpoint *end)
 {
-	return place_of(end) + (chance(500000) ? CELLS / 2 : 0);
+	return endpoint_number(end) + (chance(500000) ? CELLS / 2 : 0);
 }
 
 static bool has_posted_all(const struct program *program)
@@ -88,7 +81,7 @@ static bool post_bunch(struct endpoint *end, struct program *program)
 
 bool twins_post(struct endpoint *end)
 {
-	struct program *program = &programs_now[place_of(end)];
+	struct program *program = &programs_now[endpoint_number(end)];
 	if (end->head != end->tail)
 		return request_post_last(end);
 	if (has_posted_all(program)) {
@@ -105,14 +98,14 @@ bool twins_post(struct endpoint *end)
 
 static void add(struct endpoint *end, enum queue queue, uint64_t value)
 {
-	struct program *program = &programs_now[place_of(end)];
+	struct program *program = &programs_now[endpoint_number(end)];
 	struct seen *seen = &program->queues[queue];
 	if (program->is_cut_short)
 		return;
 	if (!grow_by_one(&seen->hashes, &seen->room, seen->count, sizeof(*seen->hashes)))
 		broken("there is no memory for what is seen");
-	seen->hash = mix(seen->hash, value);
-	seen->hashes[seen->count++] = seen->hash;
+	uint64_t before = seen->count ? seen->hashes[seen->count - 1] : 0;
+	seen->hashes[seen->count++] = mix(before, value);
 }
 
 void twins_note(struct endpoint *end, uint64_t result)
@@ -129,7 +122,7 @@ void twins_completed(struct endpoint *end, const struct vb_wc *wc)
 	bool is_sent = wc->wr_id >> 40;
 	if (wc->status != VB_WC_SUCCESS)
 		for (unsigned k = 0; k < 2; k++)
-			programs_now[place_of(&end->connection->ends[k])].is_cut_short = true;
+			programs_now[endpoint_number(&end->connection->ends[k])].is_cut_short = true;
 	uint64_t value = mix(mix(is_sent ? wc->wr_id : 0, wc->opcode), wc->flags);
 	add(end, is_sent ? SENDS : RECEIVES, mix(mix(value, wc->byte_len), is_sent ? 0 : wc->imm_or_inv));
 }
@@ -150,7 +143,7 @@ void twins_end(void)
 	for (unsigned i = 0; i < PAIRS; i++)
 		for (unsigned k = 0; k < 2; k++) {
 			struct endpoint *end = &world.connections[i].ends[k];
-			programs_now[place_of(end)].memory = mix(hash_of(&end->local), hash_of(&end->target));
+			programs_now[endpoint_number(end)].memory = mix(hash_of(&end->local), hash_of(&end->target));
 		}
 }
 

@@ -128,8 +128,8 @@ static void requester__asks_a_silent_peer_by_other_ports(void **state)
 	close_rig(rig, qp);
 }
 
-/* On a long way most of a window is on its way. What it may be goes by the shortest round trip, and by what the peer
- * holds. */
+/* On a long way most of a window is on its way. The shortest round trip, and the bytes that the peer holds, decide how
+ * large it may be. */
 static void window__may_be_as_large_as_the_way_is_long(void **state)
 {
 	struct rig *rig = open_rig((struct vb_lane_config){ .cc = { .algorithm = &vb_cc_queue } });
