@@ -11,7 +11,9 @@ import tempfile
 import threading
 import time
 
+import ends as between
 import measure
+import places
 from measure import Failure, Process, finish, programs
 
 KIB = 1024
@@ -227,6 +229,24 @@ def path_dies(bench):
     bench.figures.add("loss_path_dies_ratio", after / before, f"{text}: the second after 50 ms, of that before", "", at_least=0.95)
 
 
+# ---- Two links ------------------------------------------------------------------------------------------------------
+
+SHAPED = ("root", "tbf", "rate", "1gbit", "burst", "256k", "limit", "2m")
+
+
+def two_links(bench):
+    """Each of 1 Gb/s: a connection of many paths uses both."""
+    first = bench.world.veth(f"links{bench.round}", 9000)
+    second = places.second_cable(bench.world, first, 9000)
+    for place in (first.server, first.client, second.server, second.client):
+        place.run("tc", "qdisc", "add", "dev", place.device.removeprefix("vb_"), *SHAPED)
+    ends = between.Ends(first.server, first.client, between.WIRE)
+    for program in ("ib_write_bw", "ib_read_bw"):
+        pair = both(bench, lambda paths, program=program: measure.rdma_bandwidth(under(ends, PATHS=paths), program, 64 * KIB, bench.seconds),
+                    PATHS, "auto")
+        compare(bench, f"loss_links_{program}", f"{program} 64 KiB, 8 paths over two links of 1 Gb/s", *pair, "one path", at_least=1.9)
+
+
 LARGE = {"0.01%": 0.98, "0.1%": 0.95, "1%": 0.85, "5%": 0.6}
 READS = {"0.1%": 0.92, "1%": 0.78, "5%": 0.6}
 SMALL = {"0.1%": 0.95, "1%": 0.8}
@@ -234,4 +254,4 @@ SMALL = {"0.1%": 0.95, "1%": 0.8}
 ROUNDS = {"write": lossy("ib_write_bw", 64 * KIB, LARGE), "send": lossy("ib_send_bw", 64 * KIB, LARGE),
           "read": lossy("ib_read_bw", 64 * KIB, READS), "small": lossy("ib_write_bw", 4 * KIB, SMALL, "-t", 1024),
           "tails": tails, "bursts": bursts, "late": late, "no-loss": no_loss, "long-way": long_way, "skew": skew,
-          "path-drops": path_drops, "path-dies": path_dies}
+          "path-drops": path_drops, "path-dies": path_dies, "two-links": two_links}

@@ -5,7 +5,6 @@
 #include "base/invariant.h"
 #include "core/events.h"
 #include "core/memory.h"
-#include "roce/failover.h"
 #include "roce/message.h"
 #include "roce/requester.h"
 #include "roce/responder.h"
@@ -360,8 +359,6 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		return;
 	}
 	vb_flight_be_heard(qp);
-	if (vb_roce(qp)->selective && vb_roce(qp)->selective->failover)
-		vb_failover_hear(vb_roce(qp)->selective->failover, now);
 	if (packet->becn && vb_roce(qp)->selective)
 		vb_multipath_leave(qp, packet->psn);
 	if (packet->opcode == VB_BITMAP) {

@@ -136,6 +136,7 @@ static bool learn(struct vb_qp *qp, const struct vb_packet *packet)
 		f->theirs[f->their_count++] = packet->address;
 		struct vb_av own = f->pairs[0].av;
 		set_pairs(f, &own);
+		vb_failover_seek_second(qp, qp->lane->now);
 	}
 	return true;
 }
@@ -238,7 +239,7 @@ static void receive_question(struct vb_qp *qp, unsigned pair, const struct vb_pa
 	schedule(qp);
 	if (!p->is_proved && (!p->was_asked || vb_time_since(p->asked_at, now) >= ASKED_BACK_EVERY))
 		vb_addresses_ask(qp, pair, now);
-	if (f->is_searching && !p->is_ready)
+	if ((f->is_searching || vb_failover_wants(qp, pair)) && !p->is_ready)
 		vb_addresses_ask(qp, pair, now); /* the peer has our answer before that, and takes us then */
 	if (p->is_proved && (packet->path_flags & VB_PATH_IS_USED))
 		vb_failover_follow(qp, pair, packet->path_number, now);

@@ -1,10 +1,10 @@
 /* Packets are put into a batch: what they have in common, and where their bytes are. */
 #include "roce/roce.h"
 #include "base/invariant.h"
-#include "roce/roce.h"
 #include "roce/batch.h"
 #include "core/memory.h"
 #include "core/message.h"
+#include "roce/multipath.h"
 #include "roce/peers.h"
 #include "roce/selective.h"
 
@@ -30,7 +30,7 @@ void vb_batch_set_psn(struct vb_outgoing *out, const struct vb_qp *qp, uint32_t 
 	const struct vb_selective *s = vb_roce(qp)->selective;
 	out->packet.psn = psn;
 	if (s && s->paths)
-		out->flow = vb_multipath_port(qp, psn, 0);
+		vb_multipath_take(qp, out, psn);
 }
 
 void vb_batch_undo(struct vb_batch *batch)

@@ -14,25 +14,33 @@
 #include "base/invariant.h"
 #include "core/events.h"
 #include "core/message.h"
+#include "roce/rails.h"
 #include "roce/requester.h"
 #include "roce/roce.h"
 #include "roce/selective.h"
 
-#define SILENCE       (16 * VB_MS) /* a process that waits for its core is seldom silent for so long */
-#define SILENCE_MOST  (30 * VB_MS)
-#define ROUND         (4 * VB_MS) /* of a search, at first */
-#define GRACE         (2 * VB_MS)
-#define ROUND_MOST    (100 * VB_MS)
-#define RETURN_AFTER  (100 * VB_MS)
-#define RETURN_MOST   (400 * VB_MS)
-#define RELAPSES_MOST 4
-#define RELAPSE       (10 * VB_S) /* a return that did not hold for so long */
-#define TRIES         8           /* announcements to a peer that says nothing of itself */
+#define SILENCE              (16 * VB_MS) /* a process that waits for its core is seldom silent for so long */
+#define SILENCE_MOST         (30 * VB_MS)
+#define ROUND                (4 * VB_MS) /* of a search, at first */
+#define GRACE                (2 * VB_MS)
+#define ROUND_MOST           (100 * VB_MS)
+#define RETURN_AFTER         (100 * VB_MS)
+#define RETURN_MOST          (400 * VB_MS)
+#define SECOND_FIRST         (4 * VB_MS) /* between questions for a second rail, at first; at last RETURN_MOST */
+#define RELAPSES_MOST        4
+#define SECOND_RELAPSES_MOST 7
+#define RELAPSE              (10 * VB_S) /* a return that did not hold for so long */
+#define TRIES                8           /* announcements to a peer that says nothing of itself */
 
 static struct vb_failover *failover_of(const struct vb_qp *qp)
 {
 	const struct vb_selective *s = vb_roce(qp)->selective;
 	return s ? s->failover : NULL;
+}
+
+static uint8_t more_relapses(uint8_t relapses, uint8_t most)
+{
+	return relapses < most ? relapses + 1 : most;
 }
 
 /* Since the last move; the account may have begun anew meanwhile. */
@@ -53,7 +61,9 @@ void vb_failover_agree(struct vb_qp *qp, bool is_asker)
 	if (!f)
 		return; /* without memory: as with a peer that has none */
 	f->is_agreed = true;
-	f->heard_at = qp->lane->now;
+	f->heard_at = f->second_at = qp->lane->now;
+	f->second = VB_PAIRS;
+	f->second_wait = SECOND_FIRST;
 	vb_list_init(&f->away_link);
 	assert(f->our_count >= 1 && f->their_count == 1);
 	f->round = ROUND;
@@ -67,6 +77,7 @@ void vb_failover_end(struct vb_qp *qp)
 	struct vb_selective *s = vb_roce(qp)->selective;
 	if (!s || !s->failover)
 		return;
+	vb_rails_close(qp);
 	qp->attr.av = s->failover->pairs[0].av;
 	vb_list_remove(&s->failover->away_link);
 	free(s->failover);
@@ -123,6 +134,8 @@ struct vb_moves vb_failover_moves(const struct vb_qp *qp)
 		moves.acked[f->in_use != 0] += acked_since(qp);
 	moves.is_away = f && f->in_use != 0;
 	moves.is_with_peer = f && f->has_followed;
+	moves.has_second = f && f->second != VB_PAIRS;
+	vb_rails_account(qp, &moves);
 	moves.from = qp->attr.av.sgid;
 	moves.to = qp->attr.av.dgid;
 	return moves;
@@ -133,6 +146,97 @@ bool vb_failover_takes(const struct vb_qp *qp, const struct vb_path *path)
 	const struct vb_failover *f = failover_of(qp);
 	unsigned pair = f ? vb_addresses_pair(f, path) : VB_PAIRS;
 	return pair != VB_PAIRS && f->pairs[pair].is_proved;
+}
+
+/* ---- The second rail --------------------------------------------------------------------------------------------- */
+
+/* How much of it is another adapter and link than the connection's own: both ends', for that is a link of its own; the
+ * peer's, whose address says by which adapter a host sends; ours alone. */
+enum { OTHER_LINK = 3 };
+
+static unsigned otherness(unsigned pair)
+{
+	return 2 * (pair % VB_ADDRESSES != 0) + (pair / VB_ADDRESSES != 0);
+}
+
+static bool exists(const struct vb_failover *f, unsigned pair)
+{
+	return pair / VB_ADDRESSES < f->our_count && pair % VB_ADDRESSES < f->their_count;
+}
+
+static bool lacks_second(const struct vb_qp *qp)
+{
+	const struct vb_failover *f = failover_of(qp);
+	return f->second == VB_PAIRS && f->in_use == 0 && f->is_agreed && !f->is_searching && f->knows_peer &&
+	       f->our_count > 1 && f->their_count > 1 && vb_rails_are_of_use(qp);
+}
+
+bool vb_failover_wants(const struct vb_qp *qp, unsigned pair)
+{
+	return otherness(pair) == OTHER_LINK && lacks_second(qp);
+}
+
+const struct vb_av *vb_failover_second(const struct vb_qp *qp)
+{
+	const struct vb_failover *f = failover_of(qp);
+	assert(f->second < VB_PAIRS && f->second != f->in_use && f->pairs[f->second].is_ready);
+	return &f->pairs[f->second].av;
+}
+
+static void close_second(struct vb_qp *qp)
+{
+	vb_rails_close(qp);
+	failover_of(qp)->second = VB_PAIRS;
+}
+
+void vb_failover_lose_second(struct vb_qp *qp, vb_time now)
+{
+	struct vb_failover *f = failover_of(qp);
+	f->second_relapses = vb_time_since(f->second_since, now) < RELAPSE
+				     ? more_relapses(f->second_relapses, SECOND_RELAPSES_MOST)
+				     : 0;
+	f->pairs[f->second].is_ready = false;
+	close_second(qp);
+	f->second_wait = SECOND_FIRST;
+	f->second_at = vb_time_add(now, RETURN_AFTER << f->second_relapses);
+	f->moves.seconds_lost++;
+	f->moves.is_of_second = true;
+	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_MOVED);
+}
+
+static void use_as_second(struct vb_qp *qp, unsigned pair)
+{
+	struct vb_failover *f = failover_of(qp);
+	f->second = (uint8_t)pair;
+	f->second_since = qp->lane->now;
+	f->second_wait = SECOND_FIRST;
+	f->moves.second_from = f->pairs[pair].av.sgid;
+	f->moves.second_to = f->pairs[pair].av.dgid;
+	vb_rails_open(qp);
+	f->moves.is_of_second = true;
+	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_MOVED);
+}
+
+static void ask_for_second(struct vb_qp *qp, vb_time now)
+{
+	struct vb_failover *f = failover_of(qp);
+	f->number = vb_psn_add(f->number, 1);
+	for (unsigned pair = 0; pair < VB_PAIRS; pair++)
+		if (exists(f, pair) && otherness(pair) == OTHER_LINK)
+			vb_addresses_ask(qp, pair, now);
+	f->second_at = vb_time_add(now, f->second_wait);
+	f->second_wait = 2 * f->second_wait < RETURN_MOST ? 2 * f->second_wait : RETURN_MOST;
+}
+
+/* One that was proved before a move still is. */
+void vb_failover_seek_second(struct vb_qp *qp, vb_time now)
+{
+	struct vb_failover *f = failover_of(qp);
+	for (unsigned pair = 0; pair < VB_PAIRS && lacks_second(qp); pair++)
+		if (otherness(pair) == OTHER_LINK && f->pairs[pair].is_ready)
+			use_as_second(qp, pair);
+	if (lacks_second(qp))
+		ask_for_second(qp, now);
 }
 
 /* ---- Moving ------------------------------------------------------------------------------------------------------ */
@@ -164,6 +268,8 @@ static void go_over(struct vb_qp *qp, unsigned pair, vb_time now)
 	f->moves.acked[f->in_use != 0] += acked_since(qp);
 	f->moves.counted = vb_roce(qp)->congestion.tally.acked;
 	f->in_use = (uint8_t)pair;
+	close_second(qp);
+	f->moves.is_of_second = false;
 	vb_failover_hear(f, now);
 	qp->attr.av = f->pairs[pair].av;
 	vb_list_remove(&f->away_link);
@@ -205,7 +311,7 @@ static void move(struct vb_qp *qp, unsigned pair, vb_time now)
 	struct vb_failover *f = failover_of(qp);
 	bool is_relapse = f->in_use == 0 && f->moves.returned && vb_time_since(f->returned_at, now) < RELAPSE;
 	if (f->in_use == 0)
-		f->relapses = !is_relapse ? 0 : f->relapses < RELAPSES_MOST ? f->relapses + 1 : RELAPSES_MOST;
+		f->relapses = is_relapse ? more_relapses(f->relapses, RELAPSES_MOST) : 0;
 	f->moves.moved++;
 	vb_count(qp->lane, VB_PATH_MOVES, 1);
 	go_over(qp, pair, now);
@@ -276,15 +382,6 @@ static vb_time silent_since(const struct vb_qp *qp)
 	return is_progress_later ? progress_at : f->heard_at;
 }
 
-/* How much of it is another adapter and link than the connection's own: both ends', for that is a link of its own; the
- * peer's, whose address says by which adapter a host sends; ours alone. */
-enum { OTHER_LINK = 3 };
-
-static unsigned otherness(unsigned pair)
-{
-	return 2 * (pair % VB_ADDRESSES != 0) + (pair / VB_ADDRESSES != 0);
-}
-
 /* The best pair that carries packets both ways, by an answer to this search; VB_PAIRS: none. */
 static unsigned pair_that_answers(const struct vb_failover *f)
 {
@@ -312,17 +409,17 @@ void vb_failover_note_answer(struct vb_qp *qp, unsigned pair, uint32_t number, v
 	assert(pair < VB_PAIRS && f->pairs[pair].is_proved);
 	if (pair == f->in_use) {
 		vb_failover_hear(f, now);
-		f->is_agreed |= vb_psn_diff(number, f->first_number) >= 0;
+		if (!f->is_agreed && vb_psn_diff(number, f->first_number) >= 0) {
+			f->is_agreed = true;
+			vb_failover_seek_second(qp, now);
+		}
 	} else if (pair == 0 && vb_psn_diff(number, f->first_number) >= 0) {
 		go_home(qp, now);
+	} else if (vb_failover_wants(qp, pair)) {
+		use_as_second(qp, pair);
 	} else if (otherness(pair) == OTHER_LINK && may_move(qp, now) && pair_that_answers(f) == pair) {
 		move(qp, pair, now);
 	}
-}
-
-static bool exists(const struct vb_failover *f, unsigned pair)
-{
-	return pair / VB_ADDRESSES < f->our_count && pair % VB_ADDRESSES < f->their_count;
 }
 
 /* The pair in use first: where the peer was only slow, it answers there first. */
@@ -394,6 +491,8 @@ struct vb_deadline vb_failover_deadline(const struct vb_qp *qp)
 		true };
 	if (!f->is_agreed)
 		due = vb_deadline_earlier(due, (struct vb_deadline){ f->round_at, true });
+	if (lacks_second(qp))
+		due = vb_deadline_earlier(due, (struct vb_deadline){ f->second_at, true });
 	return due;
 }
 
@@ -433,7 +532,8 @@ void vb_failover_on_timer(struct vb_qp *qp, vb_time now)
 	else if (!f->is_agreed && vb_time_is_due(f->round_at, now)) {
 		f->round_at = vb_time_add(now, f->round);
 		vb_addresses_ask(qp, f->in_use, now);
-	}
+	} else if (lacks_second(qp) && vb_time_is_due(f->second_at, now))
+		vb_failover_seek_second(qp, now);
 }
 
 void vb_failover_check(const struct vb_qp *qp)
@@ -446,5 +546,6 @@ void vb_failover_check(const struct vb_qp *qp)
 	assert(exists(f, f->in_use) && f->pairs[f->in_use].is_proved);
 	assert(vb_gid_equal(&qp->attr.av.sgid, &f->pairs[f->in_use].av.sgid));
 	assert(vb_gid_equal(&qp->attr.av.dgid, &f->pairs[f->in_use].av.dgid));
+	assert(f->second == VB_PAIRS || (f->in_use == 0 && otherness(f->second) == OTHER_LINK));
 	assert(vb_roce(qp)->path_is_due == (f->announces || f->answers_due || f->asks_due));
 }

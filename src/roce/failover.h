@@ -35,6 +35,7 @@ struct vb_failover {
 	uint8_t our_count, their_count;
 	uint8_t their_total; /* so many has the peer */
 	uint8_t in_use;      /* of pairs; 0 is the connection's own */
+	uint8_t second;      /* the second rail's; VB_PAIRS: there is none (rails.h) */
 	bool knows_peer : 1, is_searching : 1;
 	bool is_agreed : 1; /* the peer has answered where we have moved to, or it has moved us there */
 	bool has_followed : 1;
@@ -42,6 +43,7 @@ struct vb_failover {
 	uint8_t announced; /* further addresses told, of those to be told now */
 	uint8_t tries;     /* announcements, of which none is answered */
 	uint8_t relapses;  /* returns after which it did not hold */
+	uint8_t second_relapses;
 
 	uint16_t asks_due, answers_due; /* of pairs, a bit each */
 	uint32_t number;                /* of the newest questions */
@@ -57,6 +59,8 @@ struct vb_failover {
 	struct vb_qp *qp;
 	struct vb_list away_link; /* in the lane's, if it has moved by itself: such a question is asked */
 	vb_time returned_at;
+	vb_time second_since;
+	vb_time second_at, second_wait; /* the next questions for a second rail, and the wait after them */
 	struct vb_gid ours[VB_ADDRESSES], theirs[VB_ADDRESSES];
 	struct vb_pair pairs[VB_PAIRS];
 	struct vb_moves moves;
@@ -88,6 +92,14 @@ struct vb_moves vb_failover_moves(const struct vb_qp *qp); /* until now */
 bool vb_failover_takes(const struct vb_qp *qp, const struct vb_path *path);
 /* The peer's packets go by that pair from now on. */
 void vb_failover_follow(struct vb_qp *qp, unsigned pair, uint32_t number, vb_time now);
+/* The address vector of the second rail, which there is. */
+const struct vb_av *vb_failover_second(const struct vb_qp *qp);
+/* The second rail loses all that it is given: it is to answer again before it is used. */
+void vb_failover_lose_second(struct vb_qp *qp, vb_time now);
+/* A second rail may be had now: both ends know each other's addresses, or the peer has agreed to come back. */
+void vb_failover_seek_second(struct vb_qp *qp, vb_time now);
+/* True if the pair may become the second rail. */
+bool vb_failover_wants(const struct vb_qp *qp, unsigned pair);
 /* The peer takes what comes from us there, and has answered. */
 void vb_failover_note_answer(struct vb_qp *qp, unsigned pair, uint32_t number, vb_time now);
 void vb_failover_check(const struct vb_qp *qp);

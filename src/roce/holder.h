@@ -65,13 +65,17 @@ bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);
 
 /* Of a QP that fails over. */
 struct vb_moves {
-	uint32_t moved;             /* nothing was acknowledged, and another pair of addresses answered */
-	uint32_t followed;          /* the peer did so */
-	uint32_t returned;          /* its own pair answered again */
-	uint64_t acked[2];          /* bytes of messages, in packets, on its own pair and on others, up to: */
-	bool is_away, is_with_peer; /* now: it is on another pair; it has followed there */
-	uint64_t counted;           /* so many of all */
-	struct vb_gid from, to;     /* in use */
+	uint32_t moved;                       /* nothing was acknowledged, and another pair of addresses answered */
+	uint32_t followed;                    /* the peer did so */
+	uint32_t returned;                    /* its own pair answered again */
+	uint64_t acked[2];                    /* bytes of messages, in packets, on its own pair and on others, up to: */
+	bool is_away, is_with_peer;           /* now: it is on another pair; it has followed there */
+	uint64_t counted;                     /* so many of all */
+	struct vb_gid from, to;               /* in use */
+	struct vb_gid second_from, second_to; /* of the second rail, or the last there was */
+	bool has_second, is_of_second;        /* the newest change is of the second rail */
+	uint32_t seconds_lost;                /* how often what was sent there was lost */
+	uint64_t sent, by_second;             /* packets of data while there was one, and those that it carried */
 };
 
 /* How a QP that acknowledges recovers, and if not selectively, why not. */

@@ -40,6 +40,7 @@ struct vb_multipath *vb_multipath_create(const struct vb_qp *qp)
 		return NULL;
 	paths->count = config->paths;
 	paths->shift = shift_of(config->flowlet_packets);
+	paths->rails.rail[0].paths = stored;
 	for (uint16_t i = 0; i < stored; i++)
 		paths->path[i].port = (uint16_t)(0xC000 | ((qp->flow + i) & 0x3FFF));
 	return paths;
@@ -50,23 +51,45 @@ static uint32_t path_of(const struct vb_multipath *paths, uint32_t psn, uint32_t
 	return ((psn >> paths->shift) + n) % paths->count;
 }
 
-uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n)
+uint32_t vb_multipath_path(const struct vb_multipath *paths, uint32_t psn)
 {
-	const struct vb_multipath *paths = paths_of(qp);
-	if (paths->count == VB_PATHS_ALL)
-		return draw(qp, (psn >> paths->shift) + (n << 24));
-	return paths->path[path_of(paths, psn, n)].port;
+	return path_of(paths, psn, 0);
+}
+
+/* n: it is sent again for the n-th time. */
+static void take(const struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn, uint32_t n)
+{
+	struct vb_multipath *paths = paths_of(qp);
+	assert(paths);
+	if (paths->count == VB_PATHS_ALL) {
+		out->flow = draw(qp, (psn >> paths->shift) + (n << 24));
+		return;
+	}
+	uint32_t path = path_of(paths, psn, n);
+	out->flow = paths->path[path].port;
+	vb_rails_take(qp, paths, path, out);
+}
+
+void vb_multipath_take(const struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn)
+{
+	take(qp, out, psn, 0);
 }
 
 void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn)
 {
-	if (paths_of(qp))
-		out->flow = vb_multipath_port(qp, psn, ++vb_roce(qp)->selective->again);
+	struct vb_multipath *paths = paths_of(qp);
+	if (!paths)
+		return;
+	if (paths->count != VB_PATHS_ALL)
+		vb_rails_undo(paths, vb_multipath_path(paths, psn), out);
+	out->av = &qp->attr.av;
+	take(qp, out, psn, ++vb_roce(qp)->selective->again);
 }
 
 static void give_another_port(struct vb_qp *qp, struct vb_multipath *paths, uint32_t path)
 {
-	paths->path[path] = (struct vb_one_path){ .port = draw(qp, ++paths->draws + (1u << 31)) };
+	paths->path[path].port = draw(qp, ++paths->draws + (1u << 31));
+	paths->path[path].rtt = 0;
 }
 
 void vb_multipath_leave(struct vb_qp *qp, uint32_t psn)
@@ -75,7 +98,7 @@ void vb_multipath_leave(struct vb_qp *qp, uint32_t psn)
 	if (!paths || paths->count == VB_PATHS_ALL)
 		return;
 	paths->left++;
-	give_another_port(qp, paths, path_of(paths, psn, 0));
+	give_another_port(qp, paths, vb_multipath_path(paths, psn));
 }
 
 void vb_multipath_renew(struct vb_qp *qp, uint32_t psn)
@@ -93,8 +116,11 @@ void vb_multipath_note_rtt(struct vb_qp *qp, uint32_t psn, vb_time rtt)
 {
 	struct vb_multipath *paths = paths_of(qp);
 	const uint64_t ns = (uint64_t)rtt / VB_NS;
-	if (paths && paths->count != VB_PATHS_ALL)
-		paths->path[path_of(paths, psn, 0)].rtt = ns < UINT32_MAX ? (uint32_t)ns + 1 : UINT32_MAX;
+	if (!paths || paths->count == VB_PATHS_ALL)
+		return;
+	const uint32_t path = vb_multipath_path(paths, psn);
+	paths->path[path].rtt = ns < UINT32_MAX ? (uint32_t)ns + 1 : UINT32_MAX;
+	vb_rails_note_rtt(paths, path, rtt);
 }
 
 struct vb_paths_account vb_multipath_account(const struct vb_qp *qp)

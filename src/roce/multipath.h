@@ -5,12 +5,14 @@
 #define VB_ROCE_MULTIPATH_H
 
 #include "core/objects.h"
+#include "roce/rails.h"
 
 struct vb_outgoing;
 struct vb_paths_account;
 
 struct vb_one_path {
 	uint16_t port;
+	uint8_t rail;
 	uint32_t rtt; /* ns, the newest by this port; 0: none was measured */
 };
 
@@ -21,13 +23,16 @@ struct vb_multipath {
 	uint32_t left;        /* exchanges for a loss or a mark */
 	uint32_t renewed_psn; /* when one was last given another port without need */
 	uint16_t next;        /* to be given one so */
+	struct vb_rails rails;
 	struct vb_one_path path[];
 };
 
+/* Of the packet at psn, sent for the first time. */
+uint32_t vb_multipath_path(const struct vb_multipath *paths, uint32_t psn);
 /* As many as the lane's configuration says; NULL: one, the QP's own flow, or no memory for more. */
 struct vb_multipath *vb_multipath_create(const struct vb_qp *qp);
-/* For the packet of that PSN, or one sent again for the n-th time. */
-uint16_t vb_multipath_port(const struct vb_qp *qp, uint32_t psn, uint32_t n);
+/* The packet of that PSN goes by its path, if the QP has several. */
+void vb_multipath_take(const struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn);
 /* What is sent again goes by another path than before, for that one may be dead: each time by the next. */
 void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn);
 /* The packet of that PSN was lost on its way, or marked. */

@@ -14,11 +14,22 @@ static bool pkey_matches(uint16_t pkey)
 	return (pkey & 0x7fff) == (VB_PKEY_DEFAULT & 0x7fff);
 }
 
+static bool path_is_in_use(const struct vb_qp *qp, const struct vb_path *path)
+{
+	return vb_gid_equal(&path->src, &qp->attr.av.dgid) && vb_gid_equal(&path->dst, &qp->attr.av.sgid);
+}
+
 static bool path_is_the_connections(const struct vb_qp *qp, const struct vb_path *path)
 {
-	if (vb_gid_equal(&path->src, &qp->attr.av.dgid) && vb_gid_equal(&path->dst, &qp->attr.av.sgid))
-		return true;
-	return vb_failover_takes(qp, path);
+	return path_is_in_use(qp, path) || vb_failover_takes(qp, path);
+}
+
+/* READ responses come by both rails (rails.h), acknowledgements by the pair that the peer uses. */
+static void note_answer(struct vb_qp *qp, const struct vb_path *path, const struct vb_opcode *row, vb_time now)
+{
+	struct vb_selective *s = vb_roce(qp)->selective;
+	if (s && s->failover && (row->message != VB_MESSAGE_READ_RESPONSE || path_is_in_use(qp, path)))
+		vb_failover_hear(s->failover, now);
 }
 
 /* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. But not of a CNP: where all is marked, two
@@ -89,6 +100,7 @@ static void receive_connected(
 	} else if (qp->type != VB_QP_RC) {
 		receive_by_half(qp, packet, now);
 	} else if (row->is_response) {
+		note_answer(qp, path, row, now);
 		vb_requester_receive(qp, packet, now);
 	} else {
 		vb_responder_receive(qp, packet, now);

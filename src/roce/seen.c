@@ -5,6 +5,7 @@
  * Holds: what a newer arrival replaces was sent before it. Not here: how long a packet may be late (lateness.c). */
 #include "roce/roce.h"
 #include "base/invariant.h"
+#include "roce/rails.h"
 #include "roce/selective.h"
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
@@ -60,13 +61,14 @@ static void see(const struct vb_qp *qp, struct vb_arrival *newest, uint32_t psn,
 
 void vb_seen_request(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
-	see(qp, &selective_of(qp)->seen.request, psn, now);
+	see(qp, &vb_rails_seen(qp, psn, false)->request, psn, now);
 }
 
 void vb_seen_held(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
-	see(qp, &selective_of(qp)->seen.request, psn, now);
-	see(qp, &selective_of(qp)->seen.held, psn, now);
+	struct vb_seen *seen = vb_rails_seen(qp, psn, false);
+	see(qp, &seen->request, psn, now);
+	see(qp, &seen->held, psn, now);
 }
 
 void vb_seen_response(struct vb_qp *qp, uint32_t psn, vb_time now)
@@ -91,18 +93,39 @@ static const struct vb_arrival *further_in_turn(const struct vb_qp *qp, uint32_t
 	return is_behind && !vb_time_before(furthest->sent_at, sent_at(qp, psn)) ? furthest : NULL;
 }
 
-const struct vb_arrival *vb_seen_behind(const struct vb_qp *qp, uint32_t psn, bool is_answered, bool is_response)
+/* By what rail responses come, the peer alone knows. */
+static const struct vb_arrival *response_behind(const struct vb_qp *qp, uint32_t psn)
 {
-	const struct vb_seen *seen = &selective_of(qp)->seen;
-	assert(is_answered || !is_response);
-	if (is_response && !is_repeat(qp, psn))
+	const struct vb_arrival *newest = &selective_of(qp)->seen.response;
+	if (!is_repeat(qp, psn))
 		return further_in_turn(qp, psn);
-	const struct vb_arrival *newest = is_response ? &seen->response : is_answered ? &seen->held : &seen->request;
 	return is_after(newest, qp, psn) ? newest : NULL;
+}
+
+static const struct vb_arrival *request_behind(const struct vb_qp *qp, uint32_t psn, bool is_answered, bool is_other)
+{
+	const struct vb_seen *seen = vb_rails_seen(qp, psn, is_other);
+	const struct vb_arrival *newest = is_answered ? &seen->held : &seen->request;
+	return is_after(newest, qp, psn) ? newest : NULL;
+}
+
+const struct vb_arrival *vb_seen_behind(
+	const struct vb_qp *qp, uint32_t psn, bool is_answered, bool is_response, vb_time *slack)
+{
+	assert(is_answered || !is_response);
+	*slack = 0;
+	if (is_response)
+		return response_behind(qp, psn);
+	const struct vb_arrival *newest = request_behind(qp, psn, is_answered, false);
+	if (newest)
+		return newest;
+	*slack = vb_rails_slack(qp);
+	return request_behind(qp, psn, is_answered, true);
 }
 
 bool vb_seen_any_after(const struct vb_qp *qp, uint32_t psn)
 {
-	const struct vb_seen *seen = &selective_of(qp)->seen;
-	return is_after(&seen->request, qp, psn) || is_after(&seen->response, qp, psn);
+	const struct vb_seen *own = vb_rails_seen(qp, psn, false), *other = vb_rails_seen(qp, psn, true);
+	return is_after(&own->request, qp, psn) || is_after(&other->request, qp, psn) ||
+	       is_after(&selective_of(qp)->seen.response, qp, psn);
 }

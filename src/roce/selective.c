@@ -65,8 +65,8 @@ void vb_selective_end(struct vb_qp *qp)
 	vb_hold_clear(&s->requests, vb_roce_hold_of(qp));
 	vb_hold_clear(&s->responses, vb_roce_hold_of(qp));
 	vb_sent_forget(&s->sent);
-	free(s->paths);
 	vb_failover_end(qp);
+	free(s->paths);
 	free(s);
 	vb_roce(qp)->selective = NULL;
 }
@@ -108,6 +108,7 @@ static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 	vb_roce(qp)->recovery.is_timing = false;
 	s->kept_at = at;
 	s->seen = (struct vb_seen){ 0 };
+	vb_rails_begin_account(qp);
 	return true;
 }
 
@@ -138,6 +139,7 @@ void vb_selective_on_sent(struct vb_qp *qp, uint32_t psn, uint32_t span, bool is
 		vb_recovery_on_gap(qp, now);
 	else if (is_again)
 		note_repeat(qp, psn, span);
+	vb_rails_note_sent(qp, psn, span, is_again);
 }
 
 void vb_selective_before_probe(struct vb_qp *qp)
@@ -166,6 +168,7 @@ static uint32_t arrive(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t
 	uint32_t index = psn_index(wqe, psn);
 	struct window_cost cost = cost_of(qp, wqe, psn);
 	vb_lateness_note_arrival(qp, psn, now);
+	vb_rails_note_arrival(qp, psn);
 	if (!vb_psn_bit(s->sent.lost, s->sent.mask, psn))
 		vb_flight_remove(qp, cost.out, cost.in);
 	vb_sent_arrive(&s->sent, psn);
@@ -243,6 +246,7 @@ void vb_selective_pass(struct vb_qp *qp, uint32_t from, uint32_t to, bool is_ans
 		if (vb_psn_bit(s->sent.arrived, s->sent.mask, psn))
 			continue;
 		vb_lateness_note_arrival(qp, psn, now);
+		vb_rails_note_arrival(qp, psn);
 		measure(qp, psn, now);
 		vb_seen_response(qp, psn, now);
 		if (!is_answered)
@@ -275,6 +279,7 @@ static void lose(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
 	struct window_cost cost = cost_of(qp, wqe, psn);
 	vb_sent_lose(&selective_of(qp)->sent, psn);
 	vb_multipath_leave(qp, psn);
+	vb_rails_note_loss(qp, psn, false);
 	vb_flight_remove(qp, cost.out, cost.in);
 	vb_count(qp->lane, VB_LOST, 1);
 }
@@ -302,12 +307,13 @@ static enum fate fate_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, 
 	bool is_response = needs_response(wqe) && is_taken(qp, request);
 	if (!is_response)
 		psn = request;
-	const struct vb_arrival *newest = vb_seen_behind(qp, psn, needs_response(wqe), is_response);
+	vb_time slack;
+	const struct vb_arrival *newest = vb_seen_behind(qp, psn, needs_response(wqe), is_response, &slack);
 	if (!newest) {
 		bool is_open = vb_psn_bit(s->sent.again, s->sent.mask, psn) || vb_seen_any_after(qp, psn);
 		return is_open ? FATE_OPEN : FATE_NEWER;
 	}
-	vb_time lost_at = vb_time_add(vb_sent_at(&s->sent, psn), newest->took + vb_lateness_window(qp));
+	vb_time lost_at = vb_time_add(vb_sent_at(&s->sent, psn), newest->took + vb_lateness_window(qp) + slack);
 	if (vb_time_is_due(lost_at, now))
 		return FATE_LOST;
 	s->due = vb_deadline_earlier(s->due, (struct vb_deadline){ lost_at, true });
@@ -582,6 +588,7 @@ bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, 
 	vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], psn);
 	vb_flight_add(qp, cost.out, cost.in);
 	vb_sent_add(&s->sent, rq->una_psn, psn, span, true, now); /* within what there is */
+	vb_rails_note_sent(qp, psn, span, true);
 	note_repeat(qp, psn, span);
 	if (needs_response(wqe))
 		vb_psn_clear(s->sent.taken, s->sent.mask, psn);

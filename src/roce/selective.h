@@ -19,6 +19,7 @@
 #include "cc/cc.h"
 #include "roce/hold.h"
 #include "roce/multipath.h"
+#include "roce/seen.h"
 #include "roce/sent.h"
 
 struct vb_batch;
@@ -50,22 +51,6 @@ struct vb_resent {
 	vb_time took;      /* from then until it had arrived; 0: it has not */
 };
 
-/* A packet that is known to have arrived. */
-struct vb_arrival {
-	bool is_set;
-	uint32_t psn;
-	vb_time sent_at;
-	vb_time took; /* from then until it was known */
-};
-
-/* By what has arrived, what has not is missed. */
-struct vb_seen {
-	struct vb_arrival request;  /* of those that the peer has, the one that was sent last */
-	struct vb_arrival held;     /* of those that bitmaps told of */
-	struct vb_arrival response; /* of responses, and of acknowledgements */
-	struct vb_arrival in_turn;  /* of those that are no repeats the furthest, when the newest of them was sent */
-};
-
 struct vb_selective {
 	struct vb_multipath *paths;   /* NULL: one, the QP's flow */
 	struct vb_failover *failover; /* NULL: it has no other pair of addresses */
@@ -85,8 +70,8 @@ struct vb_selective {
 	/* The requester's. */
 	struct vb_hold responses;
 	struct vb_sent sent;
-	uint32_t executed_psn; /* the peer has executed what comes before, also beyond una_psn */
-	struct vb_seen seen;
+	uint32_t executed_psn;  /* the peer has executed what comes before, also beyond una_psn */
+	struct vb_seen seen;    /* of the first rail, if there are two (rails.h) */
 	struct vb_deadline due; /* when more counts as lost, if nothing comes before that */
 	vb_time lateness;       /* how late a packet may be without being lost, beyond a quarter of the round trip */
 	struct vb_resent resent[VB_RESENT];
@@ -167,20 +152,6 @@ void vb_selective_note_executed(struct vb_qp *qp, uint32_t end_psn);
 
 /* The work request that psn, from una_psn up to next_psn, belongs to (wqe_of_psn.c). */
 struct vb_send_wqe *vb_wqe_of_psn(const struct vb_qp *qp, uint32_t psn);
-
-/* ---- Arrivals (seen.c) ------------------------------------------------------------------------------------------- */
-
-/* The peer has the request. */
-void vb_seen_request(struct vb_qp *qp, uint32_t psn, vb_time now);
-/* A bitmap told of it. */
-void vb_seen_held(struct vb_qp *qp, uint32_t psn, vb_time now);
-/* The response is here, or what acknowledges the packet. */
-void vb_seen_response(struct vb_qp *qp, uint32_t psn, vb_time now);
-/* The newest arrival of a packet behind that of psn, by which it is missed; NULL: none. is_answered: it has responses;
- * is_response: psn is one of them, and the peer has the request. */
-const struct vb_arrival *vb_seen_behind(const struct vb_qp *qp, uint32_t psn, bool is_answered, bool is_response);
-/* Anything that was sent after it has arrived. */
-bool vb_seen_any_after(const struct vb_qp *qp, uint32_t psn);
 
 /* ---- Lateness (lateness.c) ----------------------------------------------------------------------------------------
  */

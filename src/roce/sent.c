@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/invariant.h"
 
-enum { KINDS = 5 };
+enum { KINDS = 6 };
 
 /* One piece of memory: the times, and behind them the bits. */
 static bool make(struct vb_sent *sent, uint32_t psns)
@@ -22,7 +22,8 @@ static bool make(struct vb_sent *sent, uint32_t psns)
 		.arrived = bits + words,
 		.lost = bits + 2 * words,
 		.again = bits + 3 * words,
-		.repeat = bits + 4 * words };
+		.second = bits + 4 * words,
+		.repeat = bits + 5 * words };
 	return true;
 }
 
@@ -55,6 +56,7 @@ static bool grow(struct vb_sent *sent, uint32_t una, uint32_t psns)
 		copy_bit(larger.arrived, larger.mask, sent->arrived, sent->mask, psn);
 		copy_bit(larger.lost, larger.mask, sent->lost, sent->mask, psn);
 		copy_bit(larger.again, larger.mask, sent->again, sent->mask, psn);
+		copy_bit(larger.second, larger.mask, sent->second, sent->mask, psn);
 		copy_bit(larger.repeat, larger.mask, sent->repeat, sent->mask, psn);
 	}
 	larger.lost_count = sent->lost_count;
@@ -154,6 +156,7 @@ void vb_sent_pass(struct vb_sent *sent, uint32_t from, uint32_t to)
 		vb_psn_clear(sent->taken, sent->mask, psn);
 		vb_psn_clear(sent->arrived, sent->mask, psn);
 		vb_psn_clear(sent->again, sent->mask, psn);
+		vb_psn_clear(sent->second, sent->mask, psn);
 		vb_psn_clear(sent->repeat, sent->mask, psn);
 	}
 }

@@ -174,6 +174,8 @@ void vb_roce_check(const struct vb_qp *qp)
 	vb_responses_check(qp);
 	vb_selective_check(qp);
 	vb_failover_check(qp);
+	if (vb_roce(qp)->selective && vb_roce(qp)->selective->paths)
+		vb_rails_check(vb_roce(qp)->selective->paths);
 	vb_flight_check(qp);
 	vb_congestion_check(qp);
 	if (qp->local_peer)

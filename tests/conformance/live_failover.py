@@ -148,6 +148,46 @@ def wait_for_the_link(context, path, other, settings):
     return server, client
 
 
+def expect_both_links(process):
+    """It has sent about half of its data by each."""
+    match = re.search(r"(\d+)% of its packets by a second link, from 10\.81\.", process.stderr)
+    if not match or not 25 <= int(match[1]) <= 75:
+        raise Failure("it did not use both links\n" + process.evidence())
+
+
+def both_links(what, checked, strike=None, mend=None):
+    for op in ("write", "send", "read"):
+        @live_test(f"VERBENA_PATHS=8: programs {op} over both links{what}", is_in_check=op == checked)
+        def run(context, op=op):
+            path, other = two_cables(context)
+
+            def attempt():
+                settings = {"VERBENA_PATHS": "8"}
+                server, client = start(context, path, other, op, "-s", 65536, "-q", 3, "-t", 3, settings=settings)
+                with server, client:
+                    client.wait_output(r"^connected")
+                    time.sleep(0.5)
+                    if strike:
+                        strike(other)
+                        time.sleep(0.5)
+                        mend(other)
+                    finish([server, client], 30)
+                client.wait_output(r"^done ", 0)
+                if counted(server, "qp_errors") + counted(client, "qp_errors"):
+                    raise Failure("a QP failed\n" + server.evidence() + "\n" + client.evidence())
+                expect_both_links(server if op == "read" else client)
+                return client, 0
+
+            expect_short_gap(attempt, lambda: undisturbed(context, path, other, op))
+
+
+both_links("", "read")
+both_links(", and go on when the second goes down", "write", lambda other: set_link(other.client, "down"),
+           lambda other: set_link(other.client, "up"))
+both_links(", and go on when what is sent by the second vanishes", "send", lambda other: darken(other.client, other.server),
+           lambda other: lighten(other.client, other.server))
+
+
 @live_test("VERBENA_PATHS=1: a QP waits for its link")
 def off(context):
     path, other = two_cables(context)

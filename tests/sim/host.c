@@ -86,6 +86,8 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 		.meets_local_peers = world.is_local,
 		.recovery = world.network.recovery,
 		.hold_bytes = world.network.hold_bytes,
+		.paths = world.network.paths,
+		.flowlet_packets = world.network.flowlet,
 		.fails_over = world.network.fails_over };
 	const struct vb_address addresses[] = { { host->gid, 4096 }, { host->further, 4096 } };
 	memset(lane, 0, sizeof(*lane));

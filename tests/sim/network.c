@@ -63,6 +63,15 @@ static void choose_habits(struct conditions *n)
 	n->replies_first = draw >> 6 & 1;
 }
 
+/* By the seed, too: half of the seeds have many. Where links die, these go by two rails. */
+static void choose_paths(struct conditions *n)
+{
+	uint32_t draw = (uint32_t)((world.seed * 0xD6E8FEB86659FD93u) >> 56);
+	static const uint16_t counts[] = { 1, 1, 2, 8 };
+	n->paths = counts[draw & 3];
+	n->flowlet = (uint8_t)(1 << (draw >> 2 & 7) % 5);
+}
+
 /* By the seed, too, or as the command line says: half of the seeds go back, a quarter recover selectively, and a
  * quarter agree on that, some of them with every other host alone. Of those that hold, a few hold little. */
 static void choose_recovery(struct conditions *n)
@@ -75,7 +84,9 @@ static void choose_recovery(struct conditions *n)
 	n->hold_bytes = (draw >> 4 & 7) == 0 ? 40000 : 0;
 	n->fails_over = n->recovery == VB_RECOVERY_AGREED && draw >> 7;
 	n->may_exhaust |= n->fails_over;
-	trace("network: recovery %d, hold %u%s", n->recovery, n->hold_bytes, n->fails_over ? ", links die" : "");
+	choose_paths(n);
+	trace("network: recovery %d, hold %u, paths %u of flowlets of %u%s", n->recovery, n->hold_bytes, n->paths,
+		n->flowlet, n->fails_over ? ", links die" : "");
 }
 
 /* Connections of twins are to last, and to agree where they can. One that goes back may wear out its retries all the

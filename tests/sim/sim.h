@@ -228,7 +228,9 @@ struct conditions {
 	enum vb_recovery_kind recovery; /* of every lane */
 	bool takes_hellos;              /* all hosts, or every other one alone */
 	uint32_t hold_bytes;
-	bool fails_over;        /* and links die for a while */
+	bool fails_over; /* and links die for a while */
+	uint16_t paths;
+	uint8_t flowlet;        /* packets of each path in a row */
 	struct vb_cc_config cc; /* of every lane */
 	struct paced paced;
 	uint32_t unknown_peer_allowance;

@@ -182,12 +182,16 @@ static void add_congestion(struct vb_line *line, const struct vb_qp_account *acc
 	add_ways(line, account);
 }
 
-/* Of a QP that has moved: how often, why, and how much went elsewhere. */
+/* Of a QP that has two links, or has moved: how much went by which, how often it moved and why. */
 static void add_moves(struct vb_line *line, const struct vb_qp_account *account)
 {
 	const struct vb_moves *moves = &account->moves;
 	char from[VB_TEXT_GID], to[VB_TEXT_GID], elsewhere[32];
 
+	if (moves->sent)
+		vb_line_add(line, ", %u%% of its packets by a second link, from %s to %s, lost %u times",
+			(unsigned)(100 * moves->by_second / moves->sent), vb_text_gid(&moves->second_from, from),
+			vb_text_gid(&moves->second_to, to), moves->seconds_lost);
 	if (!moves->moved && !moves->followed)
 		return;
 	vb_line_add(line, ", moved %u times for silence and %u with its peer, returned %u times", moves->moved,

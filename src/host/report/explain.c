@@ -207,9 +207,13 @@ void vb_explain_move(const struct vb_qp_account *account, const char *interface,
 	const struct vb_moves *moves = &account->moves;
 	char from[VB_TEXT_GID], to[VB_TEXT_GID], peer[VB_TEXT_GID];
 
-	vb_text_gid(&moves->from, from);
-	vb_text_gid(&moves->to, to);
-	if (!moves->is_away)
+	vb_text_gid(moves->is_of_second ? &moves->second_from : &moves->from, from);
+	vb_text_gid(moves->is_of_second ? &moves->second_to : &moves->to, to);
+	if (moves->is_of_second)
+		snprintf(line, size, "qp 0x%x: %s from %s to %s by %s%s", account->qpn,
+			moves->has_second ? "sends by a second link, too," : "what it sends is lost", from, to,
+			interface, moves->has_second ? "" : ", so it sends by its own link alone until that answers");
+	else if (!moves->is_away)
 		snprintf(
 			line, size, "qp 0x%x: back on its own path, %s to %s by %s", account->qpn, from, to, interface);
 	else
@@ -371,8 +375,10 @@ void vb_host_lane_explain_move(struct vb_host_lane *d, struct vb_qp *qp)
 
 	if (!vb_qp_account(qp, &account) || !may_speak(&d->moves, "queue pairs moved", &d->unsaid))
 		return;
-	vb_explain_move(&account, vb_further_interface(&d->process->further, &account.moves.from), line, sizeof(line));
-	vb_log_later(&d->unsaid, VB_LOG_WARN, "%s", line);
+	const struct vb_gid *from = account.moves.is_of_second ? &account.moves.second_from : &account.moves.from;
+	bool is_good = account.moves.is_of_second && account.moves.has_second;
+	vb_explain_move(&account, vb_further_interface(&d->process->further, from), line, sizeof(line));
+	vb_log_later(&d->unsaid, is_good ? VB_LOG_INFO : VB_LOG_WARN, "%s", line);
 }
 
 void vb_host_lane_explain_death(struct vb_host_lane *d, const struct vb_device_info *device, struct vb_qp *qp)

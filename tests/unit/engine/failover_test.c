@@ -1,6 +1,7 @@
 /* Two ends with two links between them, one for each subnet; what happens when one dies, and when it comes back. */
 #include "rig.h"
 #include "roce/failover.h"
+#include "roce/multipath.h"
 #include "roce/selective.h"
 
 enum { STEP_US = 50, MESSAGE = 4 * RIG_MTU };
@@ -12,11 +13,13 @@ struct end {
 	bool hears[2]; /* what comes by that link */
 	unsigned done, posted;
 	unsigned left[256]; /* packets of each opcode, ever */
+	unsigned data[2];   /* and with a payload, by each link */
 };
 
 struct two {
 	struct end end[2];
 	vb_time now;
+	unsigned steps, slowness; /* the second end has a turn each so many steps */
 };
 
 static struct vb_gid address(unsigned end, unsigned link)
@@ -45,11 +48,12 @@ static void connect_end(struct end *end, unsigned self, uint32_t dest_qpn)
 }
 
 /* addresses: of each end, how many it may use; 0: it does not fail over. */
-static struct two *open_two(unsigned first, unsigned second)
+static struct two *open_paths(unsigned first, unsigned second, uint16_t paths)
 {
 	const unsigned addresses[] = { first, second };
 	struct two *two = calloc(1, sizeof(*two));
 	two->now = VB_S;
+	two->slowness = 1;
 	for (unsigned i = 0; i < 2; i++) {
 		struct end *end = &two->end[i];
 		struct vb_gid other = address(1 - i, 0);
@@ -58,7 +62,9 @@ static struct two *open_two(unsigned first, unsigned second)
 						      .slot = (uint8_t)(i + 1),
 						      .patience = 32 * VB_MS,
 						      .recovery = VB_RECOVERY_AGREED,
-						      .fails_over = addresses[i] > 0 });
+						      .fails_over = addresses[i] > 0,
+						      .paths = paths,
+						      .flowlet_packets = 1 });
 		end->rig->now = two->now;
 		vb_lane_set_addresses(end->rig->lane, all, addresses[i]);
 		vb_lane_set_peer(end->rig->lane, &other,
@@ -71,6 +77,11 @@ static struct two *open_two(unsigned first, unsigned second)
 	for (unsigned i = 0; i < 2; i++)
 		connect_end(&two->end[i], i, vb_qp_number(two->end[1 - i].qp));
 	return two;
+}
+
+static struct two *open_two(unsigned first, unsigned second)
+{
+	return open_paths(first, second, 1);
 }
 
 static void close_two(struct two *two)
@@ -109,7 +120,9 @@ static void turn(struct end *end, struct end *other)
 	vb_lane_advance(rig->lane, rig->now);
 	while (rig_transmit(rig) > 0) {
 		for (unsigned i = 0; i < rig->batch.count; i++) {
-			end->left[rig->batch.out[i].packet.opcode]++;
+			const struct vb_outgoing *out = &rig->batch.out[i];
+			end->left[out->packet.opcode]++;
+			end->data[out->av->sgid.raw[13] - 1] += out->packet.payload_length > 0;
 			deliver(other, &rig->batch, &rig->batch.out[i]);
 		}
 	}
@@ -124,7 +137,8 @@ static void step(struct two *two)
 	for (unsigned i = 0; i < 2; i++)
 		two->end[i].rig->now = two->now;
 	turn(&two->end[0], &two->end[1]);
-	turn(&two->end[1], &two->end[0]);
+	if (two->steps++ % two->slowness == 0)
+		turn(&two->end[1], &two->end[0]);
 }
 
 static void run(struct two *two, vb_time span)
@@ -493,6 +507,115 @@ static void secret__of_the_peer_is_the_first_that_it_says(void **state)
 	close_two(two);
 }
 
+/* ---- Two rails --------------------------------------------------------------------------------------------------- */
+
+enum { PATHS = 8 };
+
+/* The share of end's packets of data that left by the second link, of those since the last call: percent. */
+static unsigned by_second(struct end *end)
+{
+	unsigned all = end->data[0] + end->data[1], share = all ? 100 * end->data[1] / all : 0;
+	end->data[0] = end->data[1] = 0;
+	return share;
+}
+
+/* Two that have agreed, and proved the second pair. */
+static struct two *open_rails(enum vb_wr_opcode opcode)
+{
+	struct two *two = open_paths(2, 2, PATHS);
+	two->slowness = 4; /* so that timers come while something is under way */
+	exchange(two, 0, opcode, 200);
+	for (unsigned i = 0; i < 2; i++)
+		by_second(&two->end[i]);
+	return two;
+}
+
+static void qp__with_many_paths_uses_both_links(void **state)
+{
+	static const enum vb_wr_opcode opcodes[] = { VB_WR_RDMA_WRITE, VB_WR_RDMA_READ };
+	for (unsigned i = 0; i < 2; i++) {
+		struct two *two = open_rails(opcodes[i]);
+		exchange(two, 0, opcodes[i], 1000);
+		unsigned share = by_second(&two->end[i]);
+		assert_true(share >= 40 && share <= 60);
+		assert_int_equal(counter(two, 0, VB_RETRANSMITTED) + counter(two, 1, VB_RETRANSMITTED), 0);
+		close_two(two);
+	}
+	struct two *two = open_two(2, 2); /* with one path it has one rail */
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1000);
+	assert_int_equal(by_second(&two->end[0]), 0);
+	close_two(two);
+}
+
+/* Nothing of it is heard elsewhere: acknowledgements go by the first. */
+static void rail__that_dies_is_left_and_used_again(void **state)
+{
+	struct two *two = open_rails(VB_WR_RDMA_WRITE);
+	cut(two, 1);
+	assert_true(exchange(two, 0, VB_WR_RDMA_WRITE, 200) < 40 * VB_MS);
+	by_second(&two->end[0]);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 200);
+	assert_int_equal(by_second(&two->end[0]), 0);
+	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 0);
+	mend(two, 1);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 10000); /* half a second */
+	by_second(&two->end[0]);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1000);
+	unsigned share = by_second(&two->end[0]);
+	assert_true(share >= 40 && share <= 60);
+	assert_written(two, 0);
+	close_two(two);
+}
+
+/* The first is the one that acknowledgements go by: the QP moves, has one rail meanwhile, and two when it is back. */
+static void qp__moves_from_the_first_rail_and_has_two_again(void **state)
+{
+	struct two *two = open_rails(VB_WR_RDMA_WRITE);
+	cut(two, 0);
+	assert_true(exchange(two, 0, VB_WR_RDMA_WRITE, 200) < 40 * VB_MS);
+	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 1);
+	by_second(&two->end[0]);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 200);
+	assert_int_equal(by_second(&two->end[0]), 100);
+	mend(two, 0);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 10000);
+	assert_int_equal(counter(two, 0, VB_PATH_RETURNS), 1);
+	by_second(&two->end[0]);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1000);
+	unsigned share = by_second(&two->end[0]);
+	assert_true(share >= 40 && share <= 60);
+	assert_written(two, 0);
+	close_two(two);
+}
+
+/* The peer's packets still come by the first, and what goes out is lost there: all of it goes by the second. */
+static void rail__that_carries_nothing_outwards_is_left(void **state)
+{
+	struct two *two = open_rails(VB_WR_RDMA_WRITE);
+	two->end[1].hears[0] = false;
+	assert_true(exchange(two, 0, VB_WR_RDMA_WRITE, 200) < 40 * VB_MS);
+	by_second(&two->end[0]);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 200);
+	assert_true(by_second(&two->end[0]) >= 98);
+	assert_int_equal(counter(two, 0, VB_QP_ERRORS), 0);
+	assert_written(two, 0);
+	close_two(two);
+}
+
+static void reads__go_on_when_either_rail_dies(void **state)
+{
+	for (unsigned link = 0; link < 2; link++) {
+		struct two *two = open_rails(VB_WR_RDMA_READ);
+		cut(two, link);
+		assert_true(exchange(two, 0, VB_WR_RDMA_READ, 32) < 40 * VB_MS);
+		by_second(&two->end[1]);
+		exchange(two, 0, VB_WR_RDMA_READ, 200);
+		unsigned share = by_second(&two->end[1]);
+		assert_true(link == 0 ? share >= 98 : share <= 2);
+		close_two(two);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -510,6 +633,11 @@ int main(void)
 		cmocka_unit_test(question__without_the_secret_is_not_answered),
 		cmocka_unit_test(question__is_answered_once_and_proves_nothing),
 		cmocka_unit_test(secret__of_the_peer_is_the_first_that_it_says),
+		cmocka_unit_test(qp__with_many_paths_uses_both_links),
+		cmocka_unit_test(rail__that_dies_is_left_and_used_again),
+		cmocka_unit_test(qp__moves_from_the_first_rail_and_has_two_again),
+		cmocka_unit_test(rail__that_carries_nothing_outwards_is_left),
+		cmocka_unit_test(reads__go_on_when_either_rail_dies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,20 @@ static void qp__that_has_moved_says_how_often_and_where_it_is(void **state)
 					      "5.0 MB acknowledged elsewhere, now from 10.1.0.1 to 10.1.0.2"));
 }
 
+static void qp__with_two_links_says_how_much_went_by_the_second(void **state)
+{
+	struct vb_qp_account account = connected(0x10002);
+	account.moves = (struct vb_moves){ .sent = 1000,
+		.by_second = 480,
+		.seconds_lost = 1,
+		.second_from = vb_gid_from_ipv4(10, 1, 0, 1),
+		.second_to = vb_gid_from_ipv4(10, 1, 0, 2) };
+	struct said said = told(&account, 1);
+	assert_non_null(strstr(
+		said.lines[0], ", 48% of its packets by a second link, from 10.1.0.1 to 10.1.0.2, lost 1 times"));
+	assert_null(strstr(said.lines[0], "moved"));
+}
+
 static void qp__by_memory_says_so_and_nothing_else(void **state)
 {
 	struct vb_qp_account account = connected(0x10002);
@@ -184,6 +198,7 @@ int main(void)
 		cmocka_unit_test(qp__with_paths_says_their_round_trips_and_how_many_were_left),
 		cmocka_unit_test(qp__that_goes_back_says_why),
 		cmocka_unit_test(qp__that_has_moved_says_how_often_and_where_it_is),
+		cmocka_unit_test(qp__with_two_links_says_how_much_went_by_the_second),
 		cmocka_unit_test(qp__by_memory_says_so_and_nothing_else),
 		cmocka_unit_test(nothing__is_said_of_no_qps),
 		cmocka_unit_test(qps__that_are_many_are_summed_up),

@@ -103,6 +103,21 @@ static void explain__move_says_why_and_by_which_interface(void **state)
 	assert_string_equal(line, "qp 0x10042: back on its own path, 10.1.0.1 to 10.1.0.2 by eth1");
 }
 
+static void explain__move_says_of_a_second_link_that_it_is_used_or_lost(void **state)
+{
+	struct vb_qp_account account = { .qpn = 0x10042,
+		.moves = { .second_from = vb_gid_from_ipv4(10, 1, 0, 1),
+			.second_to = vb_gid_from_ipv4(10, 1, 0, 2),
+			.is_of_second = true } };
+
+	vb_explain_move(&account, "eth1", line, sizeof(line));
+	assert_string_equal(line, "qp 0x10042: what it sends is lost from 10.1.0.1 to 10.1.0.2 by eth1, so it sends by "
+				  "its own link alone until that answers");
+	account.moves.has_second = true;
+	vb_explain_move(&account, "eth1", line, sizeof(line));
+	assert_string_equal(line, "qp 0x10042: sends by a second link, too, from 10.1.0.1 to 10.1.0.2 by eth1");
+}
+
 static void explain__only_full_size_packets_vanish(void **state)
 {
 	struct vb_death death = death_of(VB_CAUSE_RETRY_EXCEEDED);
@@ -251,6 +266,7 @@ int main(void)
 		cmocka_unit_test(explain__process_that_is_stopped),
 		cmocka_unit_test(explain__question_that_did_not_arrive),
 		cmocka_unit_test(explain__move_says_why_and_by_which_interface),
+		cmocka_unit_test(explain__move_says_of_a_second_link_that_it_is_used_or_lost),
 		cmocka_unit_test(explain__only_full_size_packets_vanish),
 		cmocka_unit_test(explain__own_buffer_overflowed),
 		cmocka_unit_test(explain__refusal_names_the_peer),
