@@ -194,10 +194,12 @@ static void activate(struct vb_responses *rs, struct vb_resource *resource, uint
 	assert(resource->is_active && rs->active_resources > 0);
 }
 
-/* As many as the peer is granted now; twice as many where it goes on behind one whose responses are missing. */
+/* As many as the peer is granted now; twice as many where it may go on behind one whose responses are missing: once we
+ * have said hello, though its answer may be lost. */
 static uint8_t granted(const struct vb_qp *qp)
 {
-	return (uint8_t)(qp->attr.max_dest_rd_atomic * (vb_roce(qp)->selective ? VB_GRANTED_BEHIND : 1));
+	bool may_go_on = vb_roce(qp)->selective || vb_roce(qp)->hellos > 0;
+	return (uint8_t)(qp->attr.max_dest_rd_atomic * (may_go_on ? VB_GRANTED_BEHIND : 1));
 }
 
 /* Those that there are stay, the oldest first. */
