@@ -22,7 +22,7 @@
 	X(CC, "auto, NAME, or NAME,PARAMETER=VALUE,...", "auto", "congestion control of what goes over the wire") \
 	X(RECOVERY, "auto|go-back-n", "auto", "go-back-n sends again all behind a loss, to any peer") \
 	X(PATHS, "auto, or a number, 1 .. 64", "auto", \
-		"source ports of a connection to a Verbena peer; auto: 1; the number 1: no failover either; 2 or more: by two links, where there are") \
+		"source ports of a connection to a Verbena peer; auto: 1; 1: no failover; more: by two links") \
 	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P,burst=N,late=P,late-by=TIME,path=N,if=NAME; verb:NAME:nth=N:ERRNO,event:NAME:after=TIME,cm:reject:nth=N,cm:timeout:nth=N,cm:disconnect:nth=N", "", \
 		"injects faults into received packets, or puts them through a bottleneck; makes calls, events and connections fail") \
 	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at the end")                               \
