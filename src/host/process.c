@@ -76,13 +76,20 @@ static void after_fork_in_parent(void)
 static _Atomic pid_t looked_by, opened_by; /* any thread may look */
 static atomic_bool has_opened;
 
+static void tell(struct vb_process *p, unsigned lanes, const struct vb_summary *summary)
+{
+	vb_paths_tell(p, lanes, summary);
+	if (p->pcap)
+		vb_pcap_end(p->pcap);
+}
+
 /* The threads go on until the process is gone; nothing is freed. exit() may have been called from anywhere, a signal
  * handler included, so this very thread may hold a mutex. Messages that the program has received are acknowledged, or
  * the peer would take them for lost. */
 static void take_leave(struct vb_process *p)
 {
 	const bool tells = vb_process_home(p)->paths;
-	const struct vb_summary summary = tells ? vb_summary_to_print() : (struct vb_summary){ 0 };
+	const struct vb_summary summary = tells ? vb_summary_to_print(p->pcap) : (struct vb_summary){ 0 };
 	unsigned count = vb_process_host_lane_count(p), held = 0;
 	int64_t until_ns = vb_clock_ns() + (tells ? SUMMARY_PATIENCE_NS : LEAVE_PATIENCE_NS);
 
@@ -94,7 +101,7 @@ static void take_leave(struct vb_process *p)
 		vb_host_lane_settle(p->host_lanes[i]);
 	}
 	if (tells && held && vb_summary_is_mine_to_say(p))
-		vb_paths_tell(p, held, &summary);
+		tell(p, held, &summary);
 	for (unsigned i = 0; i < count; i++)
 		if (held >> i & 1)
 			pthread_mutex_unlock(&p->host_lanes[i]->mutex);
@@ -473,8 +480,8 @@ static void stop(void)
 		vb_progress_stop(p->host_lanes[i]); /* it may ask the broker */
 	vb_broker_watch_stop(p);
 	if (vb_process_home(p)->paths && vb_summary_is_mine_to_say(p)) {
-		const struct vb_summary summary = vb_summary_to_print();
-		vb_paths_tell(p, VB_ALL_LANES, &summary);
+		const struct vb_summary summary = vb_summary_to_print(p->pcap);
+		tell(p, VB_ALL_LANES, &summary);
 	}
 	current = NULL;
 	destroy(p);

@@ -63,10 +63,10 @@ struct vb_setting_row {
 };
 extern const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT];
 
-/* Paths and counters are kept for a summary. */
+/* Paths and counters are kept for a summary, which a capture has too. */
 static inline bool vb_settings_want_summary(const struct vb_settings *settings)
 {
-	return settings->stats || *settings->text[VB_SETTING_STATS_JSON];
+	return settings->stats || *settings->text[VB_SETTING_STATS_JSON] || *settings->text[VB_SETTING_PCAP];
 }
 
 /* Reads environ-style "NAME=value" strings; -EINVAL with the reason in why. Pure: tests and the fuzzer call it. */

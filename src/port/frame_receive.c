@@ -5,6 +5,7 @@
  * Not here: reading messages (carrier.h), the arithmetic of the ICRC (wire/icrc.h). */
 #include "port/framing.h"
 
+#include <stdio.h>
 #include "base/invariant.h"
 
 unsigned vb_frame_receive(struct vb_port *port, vb_time now)
@@ -71,6 +72,20 @@ static bool verify(struct vb_frame_receiver *receiver, const struct vb_path *pat
 	return verify_df_clear(receiver, &flow, bytes, length, id);
 }
 
+static void capture(struct vb_pcap *pcap, const struct vb_path *path, const uint8_t *bytes, uint32_t length,
+	bool is_intact, uint16_t id)
+{
+	struct vb_packet packet;
+	char note[VB_PCAP_NOTE] = "";
+
+	if (!is_intact)
+		snprintf(note, sizeof(note), "its ICRC is wrong: dropped");
+	else if (vb_packet_decode(&packet, bytes, length) == VB_DECODE_OK)
+		vb_pcap_note(&packet, VB_SENT_FIRST, note, sizeof(note));
+	vb_pcap_write(pcap, &path->src, path->src_port, &path->dst, path->traffic_class, path->hop_limit,
+		is_intact ? id : 0, bytes, length, note);
+}
+
 /* Adds the packet of these bytes to the train, if it is a good one for this slot. */
 static void take_packet(struct vb_framing *framing, struct vb_train *train, const struct vb_path *path,
 	const uint8_t *bytes, size_t length)
@@ -83,8 +98,7 @@ static void take_packet(struct vb_framing *framing, struct vb_train *train, cons
 	}
 	bool is_intact = verify(&framing->receiver, path, bytes, length, &id);
 	if (framing->config.pcap)
-		vb_pcap_write(framing->config.pcap, &path->src, path->src_port, &path->dst, path->traffic_class,
-			path->hop_limit, is_intact ? id : 0, bytes, (uint32_t)length);
+		capture(framing->config.pcap, path, bytes, (uint32_t)length, is_intact, id);
 	if (!is_intact) {
 		framing->counters[VB_PORT_RX_DROP_ICRC]++;
 		return;

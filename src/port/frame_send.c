@@ -162,8 +162,10 @@ static void capture(struct vb_framing *framing, const struct vb_batch *batch, co
 				offset = 0;
 			}
 		}
+		char note[VB_PCAP_NOTE];
+		vb_pcap_note(&batch->out[cut->first + i].packet, batch->out[cut->first + i].again, note, sizeof(note));
 		vb_pcap_write(framing->config.pcap, message->src, message->src_port, message->dst,
-			message->traffic_class, message->hop_limit, (uint16_t)i, whole, length);
+			message->traffic_class, message->hop_limit, (uint16_t)i, whole, length, note);
 	}
 }
 

@@ -6,12 +6,22 @@
 #include "core/objects.h"
 #include "wire/packet.h"
 
+/* Why a packet leaves that has left before: for captures. */
+enum vb_sent_again {
+	VB_SENT_FIRST, /* it has not, or is of a kind that nobody keeps account of */
+	VB_SENT_LOST,
+	VB_SENT_PROBE,
+	VB_SENT_BACK,  /* all from the oldest on leaves again */
+	VB_SENT_ASKED, /* a response */
+};
+
 struct vb_outgoing {
 	struct vb_packet packet;       /* payload is NULL: the bytes are iov[iov_first .. + iov_count) of the batch */
 	const struct vb_av *av;        /* where it goes */
 	uint16_t iov_first, iov_count; /* no iov at all for phantom memory */
 	uint16_t flow;                 /* entropy for the UDP source port, constant per QP: 0xC000 .. 0xFFFF */
 	bool to_trains;                /* the peer is known to take GSO trains */
+	uint8_t again;                 /* enum vb_sent_again */
 	struct vb_qp *qp;              /* the engine's */
 };
 

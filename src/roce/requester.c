@@ -163,6 +163,8 @@ static bool emit_next(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_w
 		vb_requester_doom(qp, VB_WC_LOC_PROT_ERR, VB_CAUSE_LOCAL_SGE, now);
 		return false;
 	}
+	if (!is_new)
+		batch->out[batch->count - 1].again = VB_SENT_BACK;
 	if (needs_response(wqe))
 		rq->rd_atomic_out++;
 	if (is_read(wqe) && is_new)
@@ -296,6 +298,7 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	}
 	struct vb_packet *packet = &batch->out[batch->count - 1].packet;
 	packet->ackreq = true;
+	batch->out[batch->count - 1].again = VB_SENT_PROBE;
 	vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], packet->psn);
 	vb_selective_before_probe(qp);
 	vb_selective_on_sent(qp, packet->psn, span, true, now);

@@ -422,6 +422,7 @@ static bool emit_repeat(struct vb_qp *qp, struct vb_batch *batch)
 		vb_rails_note_loss(qp, repeat->psn, true);
 		add_read_response(qp, batch, resource, qp->service | VB_READ_RESPONSE_ONLY, repeat->psn,
 			length ? vb_load(&reach, length) : NULL, length);
+		batch->out[batch->count - 1].again = VB_SENT_ASKED;
 		vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], repeat->psn);
 	} else
 		vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
@@ -453,8 +454,10 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 	}
 	uint8_t opcode = qp->service | read_response_opcode(psn == resource->start_psn, is_last);
 	add_read_response(qp, batch, resource, opcode, psn, length ? vb_load(&reach, length) : NULL, length);
-	if (resource->is_repeat)
+	if (resource->is_repeat) {
+		batch->out[batch->count - 1].again = VB_SENT_ASKED;
 		vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], psn);
+	}
 	resource->next_psn = vb_psn_add(psn, 1);
 	if (is_last) {
 		deactivate(&vb_roce(qp)->responses, resource);

@@ -584,6 +584,7 @@ bool vb_selective_emit(struct vb_qp *qp, struct vb_batch *batch, bool is_probe, 
 		return false;
 	}
 	batch->out[batch->count - 1].packet.ackreq = true;
+	batch->out[batch->count - 1].again = VB_SENT_LOST;
 	vb_lateness_note_resent(qp, psn, now);
 	vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], psn);
 	vb_flight_add(qp, cost.out, cost.in);

@@ -59,15 +59,19 @@ void vb_summary_add(const struct vb_summary *summary, const char *format, ...)
 
 static void print(void *user, const char *line)
 {
+	struct vb_pcap *pcap = user;
+
 	if (vb_settings_get()->stats)
 		vb_log(VB_LOG_ERROR, "%s", line);
+	if (pcap)
+		vb_pcap_add_line(pcap, line);
 }
 
-struct vb_summary vb_summary_to_print(void)
+struct vb_summary vb_summary_to_print(struct vb_pcap *pcap)
 {
 	static struct vb_summary_text text;
 	static struct vb_json_line line;
-	struct vb_summary summary = { .use = VB_SUMMARY_LAST, .say = print };
+	struct vb_summary summary = { .use = VB_SUMMARY_LAST, .say = print, .user = pcap };
 
 	if (wants_json()) {
 		vb_json_line_begin(&line, &text, true);
@@ -100,7 +104,7 @@ void vb_summary_write_json(const struct vb_summary *summary)
 
 void vb_summary_say_none_opened(void)
 {
-	struct vb_summary summary = vb_summary_to_print();
+	struct vb_summary summary = vb_summary_to_print(NULL);
 
 	vb_summary_add(&summary, "%s", VB_SUMMARY_NONE_OPENED);
 	vb_call_faults_tell(&summary);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include "cm/cm.h"
 #include "port/faults.h"
+#include "port/port.h"
 #include "host/report/json_line.h"
 
 #define VB_SUMMARY_AGE_MS 50
@@ -36,8 +37,8 @@ struct vb_summary {
 
 __attribute__((format(printf, 2, 3))) void vb_summary_add(const struct vb_summary *summary, const char *format, ...);
 
-/* To stderr. Before any host lane's mutex is taken: it asks the connection manager. */
-struct vb_summary vb_summary_to_print(void);
+/* To stderr, and to a capture, or NULL. Before any host lane's mutex is taken: it asks the connection manager. */
+struct vb_summary vb_summary_to_print(struct vb_pcap *pcap);
 
 /* True: the caller prints it, and no other thread does. Any thread, also in exit(); process NULL: no device is open. */
 bool vb_summary_is_mine_to_say(struct vb_process *process);

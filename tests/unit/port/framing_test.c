@@ -419,25 +419,26 @@ static void faults__that_delay_set_the_ports_deadline(void **state)
 	vb_faults_free(faults);
 }
 
-/* Records of a capture file: each has IPv4 and UDP headers before the packet. */
+/* Packets of a capture file: each has IPv4 and UDP headers before it. Two blocks come first. */
 static unsigned read_capture(const char *file, uint16_t *ids, uint16_t *src_ports, uint32_t *psns, unsigned most)
 {
 	static uint8_t bytes[65536];
-	enum { FILE_HEADER = 24, RECORD = 16, IP = 20, UDP = 8 };
+	enum { FIRST = 28 + 32, BLOCK = 28, PACKET = 6, IP = 20, UDP = 8 };
 	int fd = open(file, O_RDONLY);
-	size_t length = (size_t)read(fd, bytes, sizeof(bytes)), at = FILE_HEADER;
+	size_t length = (size_t)read(fd, bytes, sizeof(bytes)), at = FIRST;
 	unsigned count = 0;
 
 	close(fd);
-	for (; at + RECORD < length; count++) {
-		uint32_t captured;
-		memcpy(&captured, bytes + at + 8, sizeof(captured));
-		const uint8_t *ip = bytes + at + RECORD;
+	for (; at + BLOCK < length; count++) {
+		uint32_t head[2]; /* type, length */
+		memcpy(head, bytes + at, sizeof(head));
+		assert_int_equal(head[0], PACKET);
+		const uint8_t *ip = bytes + at + BLOCK;
 		assert_true(count < most);
 		ids[count] = vb_load_be16(ip + 4);
 		src_ports[count] = vb_load_be16(ip + IP);
 		psns[count] = ip[IP + UDP + 11];
-		at += RECORD + captured;
+		at += head[1];
 	}
 	assert_int_equal(at, length);
 	return count;

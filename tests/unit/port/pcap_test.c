@@ -39,9 +39,11 @@ static struct vb_flow flow_of(bool is_ipv6)
 static void write_packet(struct vb_pcap *pcap, const struct vb_packet *packet, bool is_ipv6, uint16_t id)
 {
 	uint8_t bytes[VB_MAX_PACKET_BYTES];
+	char note[VB_PCAP_NOTE];
 	struct vb_flow flow = flow_of(is_ipv6);
 	uint32_t length = make_packet(bytes, packet, &flow, id);
-	vb_pcap_write(pcap, &flow.src, flow.src_port, &flow.dst, 0x62, 61, id, bytes, length);
+	vb_pcap_note(packet, VB_SENT_FIRST, note, sizeof(note));
+	vb_pcap_write(pcap, &flow.src, flow.src_port, &flow.dst, 0x62, 61, id, bytes, length, note);
 }
 
 static const struct vb_packet samples[] = {
@@ -260,6 +262,121 @@ static void pcap__tshark_dissects_it_without_complaint(void **state)
 	assert_string_equal(output_of(command), "");
 }
 
+/* ---- Comments ---------------------------------------------------------------------------------------------------- */
+
+static void note__says_what_our_own_packets_say(void **state)
+{
+	const struct {
+		struct vb_packet packet;
+		const char *note;
+	} cases[] = {
+		{ { .opcode = VB_HELLO, .hold_bytes = 1 << 20, .hello = VB_HELLO_TAKES_PATHS },
+			"hello: recovers selectively, holds 1048576 bytes, goes on over further addresses" },
+		{ { .opcode = VB_HELLO, .hold_bytes = 7, .hello = VB_HELLO_ANSWERS },
+			"answers a hello: recovers selectively, holds 7 bytes" },
+		{ { .opcode = VB_BITMAP, .psn = 0xFFFFFE, .expected_psn = 0xFFFFF0, .bits = { 0x35, 0 } },
+			"bitmap: has all before PSN 16777200; holds 16777214, 0, 2-3" },
+		{ { .opcode = VB_BITMAP,
+			  .psn = 5,
+			  .expected_psn = 5,
+			  .told = VB_TOLD_OVERFLOW,
+			  .bits = { 0, 1ull << 63 } },
+			"bitmap: has all before PSN 5; holds 132; its receive buffer was full" },
+		{ { .opcode = VB_PATH_ADDRESS, .path_number = 1, .address = vb_gid_from_ipv4(10, 0, 0, 9) },
+			"has 1 further addresses, one is 10.0.0.9" },
+		{ { .opcode = VB_PATH_ADDRESS, .path_flags = VB_PATH_ANSWERS }, "answers: has 0 further addresses" },
+		{ { .opcode = VB_PATH_PROBE, .secret = 12345678, .path_number = 4, .path_flags = VB_PATH_IS_USED },
+			"asks whether this path works, question 4; it is the one in use" },
+		{ { .opcode = VB_PATH_ANSWER, .secret = 12345678, .path_number = 4, .path_flags = VB_PATH_IS_PROVED },
+			"answers question 4; takes what comes by this path" },
+		{ { .opcode = VB_SEND_ONLY }, "" },
+	};
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char text[VB_PCAP_NOTE];
+		assert_int_equal(
+			vb_pcap_note(&cases[i].packet, VB_SENT_FIRST, text, sizeof(text)), strlen(cases[i].note));
+		assert_string_equal(text, cases[i].note);
+	}
+}
+
+static void note__says_why_a_packet_is_sent_again(void **state)
+{
+	static const char *const notes[] = { [VB_SENT_FIRST] = "",
+		[VB_SENT_LOST] = "sent again: it is missing",
+		[VB_SENT_PROBE] = "sent again, to hear of the peer",
+		[VB_SENT_BACK] = "sent again, with all that is behind it",
+		[VB_SENT_ASKED] = "sent again: the peer has asked for it" };
+	for (unsigned i = VB_SENT_FIRST; i < COUNT_OF(notes); i++) {
+		char text[VB_PCAP_NOTE];
+		vb_pcap_note(&samples[0], i, text, sizeof(text));
+		assert_string_equal(text, notes[i]);
+	}
+}
+
+/* The longest: every other packet of a bitmap is held. */
+static void note__is_never_longer_than_its_room(void **state)
+{
+	const uint64_t half = 0x5555555555555555;
+	const struct vb_packet bitmap = { .opcode = VB_BITMAP,
+		.psn = 10000000,
+		.expected_psn = 9999999,
+		.told = VB_TOLD_OVERFLOW,
+		.bits = { half, half } };
+	char text[VB_PCAP_NOTE];
+	assert_int_equal(vb_pcap_note(&bitmap, VB_SENT_FIRST, text, sizeof(text)), sizeof(text) - 1);
+	assert_int_equal(vb_pcap_note(&bitmap, VB_SENT_FIRST, text, 9), 8);
+	assert_string_equal(text, "bitmap: ");
+}
+
+static void pcap__has_comments_that_tools_show(void **state)
+{
+	if (!output_of("command -v tshark") || !output_of("command -v capinfos"))
+		skip();
+	struct vb_pcap *out;
+	assert_int_equal(vb_pcap_open(file_name, &out), 0);
+	write_packet(
+		out, &(struct vb_packet){ .opcode = VB_HELLO, .pkey = VB_PKEY_DEFAULT, .hold_bytes = 9 }, false, 0);
+	write_packet(out, &samples[0], true, 0);
+	vb_pcap_add_line(out, "lane: nothing lost");
+	vb_pcap_add_line(out, "qp 0x17");
+	vb_pcap_end(out);
+	write_packet(out, &samples[1], false, 1); /* comes too late */
+	vb_pcap_close(out);
+
+	char command[512];
+	snprintf(command, sizeof(command), "tshark -r %s -T fields -e frame.comment 2>/dev/null", file_name);
+	const char *said = output_of(command);
+	assert_non_null(said);
+	assert_string_equal(said, "hello: recovers selectively, holds 9 bytes\n\n");
+	snprintf(command, sizeof(command), "capinfos -k %s", file_name);
+	said = output_of(command);
+	assert_non_null(said);
+	assert_non_null(strstr(said, "lane: nothing lost"));
+	assert_non_null(strstr(said, "qp 0x17"));
+}
+
+/* More than there is room for. */
+static void pcap__comment_of_the_whole_is_bounded(void **state)
+{
+	struct vb_pcap *out;
+	char line[1000];
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	assert_int_equal(vb_pcap_open(file_name, &out), 0);
+	for (unsigned i = 0; i < 100; i++)
+		vb_pcap_add_line(out, line);
+	write_samples(out);
+	vb_pcap_end(out);
+	vb_pcap_close(out);
+	pcap_t *in = open_file();
+	struct pcap_pkthdr *header;
+	const uint8_t *ip;
+	for (size_t i = 0; i < 2 * COUNT_OF(samples); i++)
+		assert_int_equal(pcap_next_ex(in, &header, &ip), 1);
+	assert_int_equal(pcap_next_ex(in, &header, &ip), PCAP_ERROR_BREAK);
+	pcap_close(in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +387,11 @@ int main(void)
 		cmocka_unit_test(pcap__is_written_by_one_process),
 		cmocka_unit_test(pcap__open_says_why_it_cannot),
 		cmocka_unit_test_setup_teardown(pcap__tshark_dissects_it_without_complaint, make_file, remove_file),
+		cmocka_unit_test(note__says_what_our_own_packets_say),
+		cmocka_unit_test(note__says_why_a_packet_is_sent_again),
+		cmocka_unit_test(note__is_never_longer_than_its_room),
+		cmocka_unit_test_setup_teardown(pcap__has_comments_that_tools_show, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(pcap__comment_of_the_whole_is_bounded, make_file, remove_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
