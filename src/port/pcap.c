@@ -79,7 +79,7 @@ static uint32_t padding(uint32_t length)
 	return -length & 3;
 }
 
-/* What ends a block: its comment, if it has one, and its length once more. */
+/* The end of a block: its comment, if it has one, and its length once more. */
 struct tail {
 	struct option comment;
 	struct {

@@ -67,7 +67,7 @@ void vb_failover_agree(struct vb_qp *qp, bool is_asker)
 	vb_list_init(&f->away_link);
 	assert(f->our_count >= 1 && f->their_count == 1);
 	f->round = ROUND;
-	f->round_at = vb_time_add(qp->lane->now, f->round);
+	f->announce_at = f->round_at = vb_time_add(qp->lane->now, f->round);
 	if (is_asker && f->our_count > 1)
 		vb_addresses_announce(qp, false);
 }
@@ -472,9 +472,19 @@ static void go_on_searching(struct vb_qp *qp, vb_time now)
 
 /* ---- Time -------------------------------------------------------------------------------------------------------- */
 
+/* The peer answers an announcement with all its addresses: one that was lost is told again. */
 static bool may_announce(const struct vb_failover *f)
 {
-	return f->our_count > 1 && !f->knows_peer && f->tries < TRIES;
+	bool lacks_any = f->knows_peer ? f->their_count < f->their_total : f->our_count > 1;
+	return lacks_any && f->tries < TRIES;
+}
+
+static void announce_again(struct vb_qp *qp, vb_time now)
+{
+	struct vb_failover *f = failover_of(qp);
+	f->tries++;
+	f->announce_at = vb_time_add(now, ROUND << f->tries);
+	vb_addresses_announce(qp, false);
 }
 
 static bool has_choice(const struct vb_failover *f)
@@ -485,10 +495,11 @@ static bool has_choice(const struct vb_failover *f)
 struct vb_deadline vb_failover_deadline(const struct vb_qp *qp)
 {
 	const struct vb_failover *f = failover_of(qp);
+	struct vb_deadline due = { f->announce_at, may_announce(f) };
 	if (!has_choice(f))
-		return (struct vb_deadline){ f->round_at, may_announce(f) };
-	struct vb_deadline due = { f->is_searching ? f->round_at : vb_time_add(silent_since(qp), silence_of(qp)),
-		true };
+		return due;
+	vb_time next = f->is_searching ? f->round_at : vb_time_add(silent_since(qp), silence_of(qp));
+	due = vb_deadline_earlier(due, (struct vb_deadline){ next, true });
 	if (!f->is_agreed)
 		due = vb_deadline_earlier(due, (struct vb_deadline){ f->round_at, true });
 	if (lacks_second(qp))
@@ -517,14 +528,10 @@ void vb_failover_advance(struct vb_lane *lane, vb_time now)
 void vb_failover_on_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_failover *f = failover_of(qp);
-	if (!has_choice(f)) {
-		if (may_announce(f) && vb_time_is_due(f->round_at, now)) {
-			f->tries++;
-			f->round_at = vb_time_add(now, f->round << f->tries);
-			vb_addresses_announce(qp, false);
-		}
+	if (may_announce(f) && vb_time_is_due(f->announce_at, now))
+		announce_again(qp, now);
+	if (!has_choice(f))
 		return;
-	}
 	if (f->is_searching)
 		go_on_searching(qp, now);
 	else if (has_sent(qp) && vb_time_since(silent_since(qp), now) >= silence_of(qp))

@@ -41,8 +41,9 @@ struct vb_failover {
 	bool has_followed : 1;
 	bool announces : 1, announcement_answers : 1;
 	uint8_t announced; /* further addresses told, of those to be told now */
-	uint8_t tries;     /* announcements, of which none is answered */
-	uint8_t relapses;  /* returns after which it did not hold */
+	uint8_t tries;     /* announcements that were not answered in full */
+	vb_time announce_at;
+	uint8_t relapses; /* returns after which it did not hold */
 	uint8_t second_relapses;
 
 	uint16_t asks_due, answers_due; /* of pairs, a bit each */

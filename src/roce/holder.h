@@ -64,8 +64,8 @@ void vb_lane_receive(
  * Where packets are missing that is told as their cause, which is congestion. [lane] */
 void vb_lane_note_overflow(struct vb_lane *lane, uint32_t overflow);
 
-/* A request of RC whose payload a switch has cut off for want of room: this packet was lost. Where its PSN is expected,
- * or beyond, the peer is told at once. [lane] */
+/* A packet of RC whose payload a switch has cut off for want of room was lost. A request: where its PSN is expected, or
+ * beyond, the peer is told at once. A READ response: it is asked for at once, if the QP recovers selectively. [lane] */
 void vb_lane_receive_trimmed(
 	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packet, vb_time now);
 

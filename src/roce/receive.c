@@ -202,6 +202,15 @@ void vb_lane_receive(
 	receive_in_order(lane, path, packets, n, now);
 }
 
+/* A QP that goes back finds the gap by the next response, as ever. */
+static void receive_trimmed_response(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	enum vb_qp_state state = vb_state(qp);
+	assert(qp->type == VB_QP_RC);
+	if ((state == VB_QPS_RTS || state == VB_QPS_SQD) && vb_roce(qp)->selective)
+		vb_selective_lose_response(qp, psn, now);
+}
+
 /* VB_COUNTER_COUNT: it is right. */
 static enum vb_counter fault_of_trimmed(
 	const struct vb_qp *qp, const struct vb_path *path, const struct vb_packet *packet)
@@ -210,8 +219,9 @@ static enum vb_counter fault_of_trimmed(
 		return VB_DROP_BAD_QPN;
 	if (!pkey_matches(packet->pkey))
 		return VB_DROP_PKEY;
+	const struct vb_opcode *row = vb_packet_row(packet);
 	if (qp->type != VB_QP_RC || (packet->opcode & ~VB_OPERATION_MASK) != VB_RC ||
-		vb_packet_row(packet)->is_response)
+		(row->is_response && row->message != VB_MESSAGE_READ_RESPONSE))
 		return VB_DROP_TRANSPORT;
 	if (vb_state(qp) != VB_QPS_RTR && vb_state(qp) != VB_QPS_RTS && vb_state(qp) != VB_QPS_SQD)
 		return VB_DROP_QP_STATE;
@@ -234,6 +244,9 @@ void vb_lane_receive_trimmed(
 	}
 	qp->requester.heard_at = now;
 	qp->requester.was_heard = true;
-	vb_responder_receive_trimmed(qp, packet, now);
+	if (vb_packet_row(packet)->is_response)
+		receive_trimmed_response(qp, packet->psn, now);
+	else
+		vb_responder_receive_trimmed(qp, packet, now);
 	vb_lane_reap(lane);
 }

@@ -481,11 +481,17 @@ static bool take_executed(struct vb_qp *qp, uint32_t end, uint32_t *acked, vb_ti
 	return is_news;
 }
 
+/* False as keep(). What is sent again in the same instant counts as sent later. */
+static bool keep_before(struct vb_qp *qp, vb_time now)
+{
+	return keep(qp, vb_time_add(now, -1), now);
+}
+
 /* Trimmed: lost, and nothing else needs to have come after it. Unless that one is older than what was sent again. */
 static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (!is_under_way(qp, psn) || !keep(qp, now, now) || vb_sent_is_settled(&s->sent, psn))
+	if (!is_under_way(qp, psn) || !keep_before(qp, now) || vb_sent_is_settled(&s->sent, psn))
 		return;
 	bool is_again = vb_psn_bit(s->sent.again, s->sent.mask, psn);
 	if (is_again && vb_time_since(vb_sent_at(&s->sent, psn), now) < vb_roce(qp)->recovery.srtt / 2)
@@ -497,6 +503,21 @@ static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 		if (!vb_sent_is_settled(&s->sent, psn))
 			lose(qp, wqe, psn);
 	tell_loss(qp, vb_psn_add(end, VB_PSN_MASK), s->sent.lost_count > before, now);
+}
+
+void vb_selective_lose_response(struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	assert(s);
+	if (!is_under_way(qp, psn) || !keep_before(qp, now) || vb_sent_is_settled(&s->sent, psn))
+		return;
+	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
+	if (!is_read(wqe))
+		return;
+	vb_selective_note_executed(qp, vb_psn_add(request_psn(wqe, psn), 1));
+	lose(qp, wqe, psn);
+	tell_loss(qp, psn, 1, now);
+	vb_schedule(qp);
 }
 
 static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time now)

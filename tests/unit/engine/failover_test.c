@@ -10,10 +10,11 @@ enum { STEP_US = 50, MESSAGE = 4 * RIG_MTU };
 struct end {
 	struct rig *rig;
 	struct vb_qp *qp;
-	bool hears[2]; /* what comes by that link */
+	bool hears[3];    /* what comes by that link */
+	unsigned deaf_to; /* so many further addresses that come next are lost */
 	unsigned done, posted;
 	unsigned left[256]; /* packets of each opcode, ever */
-	unsigned data[2];   /* and with a payload, by each link */
+	unsigned data[3];   /* and with a payload, by each link */
 };
 
 struct two {
@@ -57,7 +58,7 @@ static struct two *open_paths(unsigned first, unsigned second, uint16_t paths)
 	for (unsigned i = 0; i < 2; i++) {
 		struct end *end = &two->end[i];
 		struct vb_gid other = address(1 - i, 0);
-		struct vb_address all[] = { { address(i, 0), 4096 }, { address(i, 1), 4096 } };
+		struct vb_address all[] = { { address(i, 0), 4096 }, { address(i, 1), 4096 }, { address(i, 2), 4096 } };
 		end->rig = rig_open_lane(256, &(struct vb_lane_config){ .seed = i + 1,
 						      .slot = (uint8_t)(i + 1),
 						      .patience = 32 * VB_MS,
@@ -70,7 +71,7 @@ static struct two *open_paths(unsigned first, unsigned second, uint16_t paths)
 		vb_lane_set_peer(end->rig->lane, &other,
 			&(struct vb_peer_facts){ .is_verbena = true, .takes_hellos = true, .receive_buffer = 1 << 20 });
 		end->qp = rig_qp(end->rig, NULL);
-		end->hears[0] = end->hears[1] = true;
+		end->hears[0] = end->hears[1] = end->hears[2] = true;
 		for (unsigned k = 0; k < RIG_BYTES / 2; k++)
 			end->rig->memory[k] = (uint8_t)(k * 7 + k / 251 + i);
 	}
@@ -101,6 +102,8 @@ static void deliver(struct end *to, const struct vb_batch *batch, const struct v
 	struct vb_path path = { .src = out->av->sgid, .dst = out->av->dgid };
 	unsigned link = path.dst.raw[13] - 1u;
 	if (path.src.raw[13] != path.dst.raw[13] || !to->hears[link])
+		return;
+	if (packet.opcode == VB_PATH_ADDRESS && packet.path_number && to->deaf_to > 0 && to->deaf_to--)
 		return;
 	for (unsigned i = 0; i < out->iov_count; i++) {
 		const struct vb_iov *iov = &batch->iov[out->iov_first + i];
@@ -507,6 +510,25 @@ static void secret__of_the_peer_is_the_first_that_it_says(void **state)
 	close_two(two);
 }
 
+/* Whichever is lost: the first one says how many there are, and each that comes too. */
+static void address__that_is_lost_is_told_again(void **state)
+{
+	for (unsigned lost = 1; lost <= 2; lost++) {
+		struct two *two = open_two(2, 3);
+		two->slowness = 4; /* so that timers come while something is under way */
+		two->end[0].deaf_to = lost;
+		exchange(two, 0, VB_WR_RDMA_WRITE, 4);
+		assert_int_equal(failover(&two->end[0])->their_count, lost == 1 ? 2 : 1);
+		exchange(two, 0, VB_WR_RDMA_WRITE, 1000);
+		assert_int_equal(failover(&two->end[0])->their_count, 3);
+		unsigned told = two->end[1].left[VB_PATH_ADDRESS];
+		assert_true(told <= 8);
+		exchange(two, 0, VB_WR_RDMA_WRITE, 1000);
+		assert_int_equal(two->end[1].left[VB_PATH_ADDRESS], told);
+		close_two(two);
+	}
+}
+
 /* ---- Two rails --------------------------------------------------------------------------------------------------- */
 
 enum { PATHS = 8 };
@@ -633,6 +655,7 @@ int main(void)
 		cmocka_unit_test(question__without_the_secret_is_not_answered),
 		cmocka_unit_test(question__is_answered_once_and_proves_nothing),
 		cmocka_unit_test(secret__of_the_peer_is_the_first_that_it_says),
+		cmocka_unit_test(address__that_is_lost_is_told_again),
 		cmocka_unit_test(qp__with_many_paths_uses_both_links),
 		cmocka_unit_test(rail__that_dies_is_left_and_used_again),
 		cmocka_unit_test(qp__moves_from_the_first_rail_and_has_two_again),

@@ -167,6 +167,44 @@ static void reads__go_on_behind_one_that_is_missing(void **state)
 }
 
 /* Congestion control hears that a receive buffer was full: of requests the peer's, of responses our own. */
+static void receive_trimmed_response(struct rig *rig, struct vb_qp *qp, uint32_t ahead)
+{
+	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
+	struct vb_packet packet = { .opcode = VB_READ_RESPONSE_MIDDLE,
+		.pkey = VB_PKEY_DEFAULT,
+		.dest_qpn = vb_qp_number(qp),
+		.psn = vb_psn_add(RIG_SQ_PSN, ahead),
+		.payload_length = RIG_MTU };
+	vb_lane_receive_trimmed(rig->lane, &path, &packet, rig->now);
+	vb_lane_check(rig->lane);
+}
+
+/* It is asked for at once, and once; one that is here already, or that nobody has asked for, is not. */
+static void response__that_was_trimmed_is_asked_for_at_once(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	measure_round_trip(rig, qp);
+	post_read(rig, qp, 4); /* PSNs 1 to 4 */
+	wait(rig, ROUND_TRIP);
+	receive_response(rig, qp, 1);
+	receive_trimmed_response(rig, qp, 2);
+	assert_leaves(rig, 1, (uint32_t[]){ 2 });
+	receive_trimmed_response(rig, qp, 1);
+	receive_trimmed_response(rig, qp, 5);
+	assert_int_equal(leave_soon(rig), 0);
+	receive_response(rig, qp, 3);
+	receive_trimmed_response(rig, qp, 3);
+	receive_trimmed_response(rig, qp, 4);
+	assert_leaves(rig, 1, (uint32_t[]){ 4 });
+	wait(rig, ROUND_TRIP);
+	receive_response(rig, qp, 2);
+	receive_response(rig, qp, 4);
+	assert_completes(rig, 1);
+	assert_int_equal(rig_counter(rig, VB_LOST), 2);
+	close_rig(rig, qp);
+}
+
 static void losses__of_a_full_receive_buffer_cut_the_window(void **state)
 {
 	for (int is_own = 0; is_own < 2; is_own++) {
@@ -202,6 +240,7 @@ int main(void)
 		cmocka_unit_test(request__that_was_executed_is_not_missed),
 		cmocka_unit_test(request__that_never_left_was_not_executed),
 		cmocka_unit_test(reads__go_on_behind_one_that_is_missing),
+		cmocka_unit_test(response__that_was_trimmed_is_asked_for_at_once),
 		cmocka_unit_test(losses__of_a_full_receive_buffer_cut_the_window),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

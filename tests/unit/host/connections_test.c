@@ -209,18 +209,21 @@ static void bind__is_unique(void **state)
 /* How many messages of the CM of that attribute the capture has. Records: 16 bytes, then IPv4, UDP, BTH, DETH, MAD. */
 static unsigned captured(uint16_t attribute)
 {
-	enum { FILE_HEADER = 24, RECORD_HEADER = 16, BEFORE_MAD = 20 + 8 + 12 + 8 };
-	uint32_t record[RECORD_HEADER / 4];
+	enum { FIRST_BLOCKS = 28 + 32, BEFORE_PACKET = 28, PACKET = 6, BEFORE_MAD = 20 + 8 + 12 + 8 };
+	uint32_t block[BEFORE_PACKET / 4], length; /* of which the last is the packet's, and the second the block's */
 	uint8_t packet[BEFORE_MAD + VB_MAD_LENGTH + 4];
 	struct vb_mad_header mad;
 	unsigned found = 0;
 	FILE *file = fopen(capture, "re");
 
 	assert_non_null(file);
-	assert_int_equal(fseek(file, FILE_HEADER, SEEK_SET), 0);
-	while (fread(record, sizeof(record), 1, file) == 1) {
-		assert_int_equal(record[2], sizeof(packet));
+	assert_int_equal(fseek(file, FIRST_BLOCKS, SEEK_SET), 0);
+	while (fread(block, sizeof(block), 1, file) == 1) {
+		assert_int_equal(block[0], PACKET);
+		assert_int_equal(block[6], sizeof(packet));
 		assert_int_equal(fread(packet, sizeof(packet), 1, file), 1);
+		assert_int_equal(fread(&length, sizeof(length), 1, file), 1);
+		assert_int_equal(length, block[1]);
 		vb_mad_header_decode(&mad, packet + BEFORE_MAD);
 		assert_int_equal(mad.mgmt_class, VB_MAD_CLASS_CM);
 		assert_int_equal(vb_load_be16(packet + 22), 4791);
