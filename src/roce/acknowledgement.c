@@ -11,7 +11,8 @@
 #include "roce/selective.h"
 #include "core/send_queue.h"
 
-#define ANSWER_AFTER_ACK (20 * VB_US) /* a sender that is interrupted between the two takes as long */
+#define ANSWER_AFTER_ACK (20 * VB_US)  /* a sender that is interrupted between the two takes as long */
+#define ANSWER_MOST      (200 * VB_US) /* for all packets of a large one */
 
 /* ---- Acknowledgements -------------------------------------------------------------------------------------------- */
 
@@ -96,15 +97,35 @@ bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now)
 	return vb_roce_lane(lane)->answer.is_set && !vb_time_is_due(vb_roce_lane(lane)->answer.at, now);
 }
 
+/* An answer of several packets comes as long as they do. */
+void vb_requester_note_answer(struct vb_qp *qp, bool is_whole, vb_time now)
+{
+	struct vb_roce_lane *lane = vb_roce_lane_of(qp);
+	vb_time at = vb_time_add(now, ANSWER_AFTER_ACK);
+	if (!lane->answer.is_set)
+		return;
+	lane->answer.is_set = !is_whole && lane->answer_qpn == qp->qpn;
+	lane->answer.at = vb_time_before(at, lane->answer_end) ? at : lane->answer_end;
+}
+
+bool vb_lane_misses_answer(const struct vb_lane *lane, vb_time now)
+{
+	return vb_roce_lane(lane)->answer.is_set && vb_time_is_due(vb_roce_lane(lane)->answer.at, now);
+}
+
 /* Programs that take turns, each answering the other, send the next answer right behind the ack of ours. Where many are
  * answered one ack comes after the other, and who waits for the first one's answer waits no longer for the others'. */
 static void await_answer(struct vb_qp *qp, vb_time now)
 {
 	const struct vb_requester *rq = &qp->requester;
+	struct vb_roce_lane *lane = vb_roce_lane_of(qp);
 	bool was_awaited = vb_lane_awaits_answer(qp->lane, now);
-	vb_roce_lane_of(qp)->answer.is_set = rq->is_answer && !rq->is_asked && sq_is_empty(qp);
-	if (!was_awaited)
-		vb_roce_lane_of(qp)->answer.at = vb_time_add(now, ANSWER_AFTER_ACK);
+	lane->answer.is_set = rq->is_answer && !rq->is_asked && sq_is_empty(qp);
+	lane->answer_qpn = qp->qpn;
+	if (was_awaited)
+		return;
+	lane->answer.at = vb_time_add(now, ANSWER_AFTER_ACK);
+	lane->answer_end = vb_time_add(now, ANSWER_MOST);
 }
 
 /* The SSN of the newest message that is acknowledged. The peer's MSN would be the same, had it not answered a probe of

@@ -72,6 +72,8 @@ void vb_lane_receive_trimmed(
 /* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a
  * program that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
 bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);
+/* The moment has passed, and the answer has not come, or not all of it. [lane] */
+bool vb_lane_misses_answer(const struct vb_lane *lane, vb_time now);
 
 /* Of a QP that fails over. */
 struct vb_moves {

@@ -16,7 +16,7 @@
 #include "roce/selective.h"
 #include "core/send_queue.h"
 
-#define SOONER       4 /* of selective peers: 250 us instead of 1 ms */
+#define SOONER       4 /* times, of selective peers: 250 us instead of 1 ms, up to 1 ms */
 #define PROBE_MAX    (8 * VB_MS)
 #define PATIENCE_MAX (64 * VB_MS)
 #define RTT_MAX      (1 * VB_S) /* what took longer says that somebody stood still */
@@ -28,7 +28,8 @@
 static vb_time least_silence(const struct vb_qp *qp)
 {
 	vb_time patience = vb_retry_patience(qp);
-	bool is_sooner = vb_roce(qp)->selective && vb_roce(qp)->recovery.srtt && patience <= qp->lane->least_silence;
+	bool is_sooner =
+		vb_roce(qp)->selective && vb_roce(qp)->recovery.srtt && patience <= SOONER * qp->lane->least_silence;
 	return is_sooner ? patience / SOONER : patience;
 }
 

@@ -23,4 +23,7 @@ bool vb_requester_has_unsent(
 /* acknowledgement.c */
 void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 
+/* A request of the peer's has come, of a message that is whole with it or not: vb_lane_awaits_answer(). */
+void vb_requester_note_answer(struct vb_qp *qp, bool is_whole, vb_time now);
+
 #endif

@@ -11,6 +11,7 @@
 #include "core/execute.h"
 #include "roce/request_packet.h"
 #include "roce/responder.h"
+#include "roce/requester.h"
 #include "roce/selective.h"
 #include "core/xrc.h"
 
@@ -70,8 +71,9 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint64_t be
 	qp->responder.expected_psn = vb_psn_add(packet->psn, psn_count);
 	qp->responder.nak_sent = false;
 	qp->requester.is_asked = true;
-	vb_roce_lane_of(qp)->answer.is_set = false;
-	if (row->place == VB_LAST || row->place == VB_ONLY)
+	bool is_whole = row->place == VB_LAST || row->place == VB_ONLY;
+	vb_requester_note_answer(qp, is_whole, now);
+	if (is_whole)
 		qp->responder.msn = vb_psn_add(qp->responder.msn, 1);
 	rs->ack.packets++;
 	rs->ack.bytes += packet->payload_length;
@@ -231,6 +233,7 @@ size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *pa
 		qp->responder.expected_psn = vb_psn_add(qp->responder.expected_psn, 1);
 		taken++;
 	}
+	vb_requester_note_answer(qp, false, qp->lane->now);
 	uint32_t bytes = (uint32_t)(taken - 1) * qp->mtu;
 	rs->ack.packets += (uint32_t)taken - 1;
 	rs->ack.bytes += bytes;

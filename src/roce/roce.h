@@ -86,6 +86,8 @@ struct vb_roce_lane {
 	struct vb_hold_pool hold; /* of packets that came before their turn, of all QPs */
 	uint64_t frames;          /* received, ever */
 	uint32_t overflow;        /* vb_lane_note_overflow */
+	uint32_t answer_qpn;      /* to whom the answer is awaited, */
+	vb_time answer_end;       /* and no longer than this, though its packets come */
 	struct vb_list mcast;     /* of struct vb_mcast_attachment: every attachment of the lane */
 	uint32_t mcast_count;
 	struct vb_cnp_clock cnp_clock;

@@ -275,6 +275,14 @@ static void judge_poll(struct vb_host_lane_state *s)
 	assert(vb_ownership_owner(&s->ownership) != VB_OWNER_POLLERS || !s->ownership.misses_pollers);
 }
 
+/* It is about to look at its memory for the answer, most likely, and would be missed after VB_POLLER_LATE only. */
+static void leave(struct vb_host_lane_state *s)
+{
+	s->awaited_in_vain = false;
+	if (vb_ownership_owner(&s->ownership) == VB_OWNER_POLLERS)
+		vb_wakeups_do(s, vb_ownership_leaves(&s->ownership));
+}
+
 bool vb_host_lane_poll(struct vb_host_lane *d, vb_time *now)
 {
 	struct vb_host_lane_state *s = vb_state_of(d);
@@ -288,6 +296,8 @@ bool vb_host_lane_poll(struct vb_host_lane *d, vb_time *now)
 	*now = s->turned_at;
 	if (vb_ownership_polled(&s->ownership, vb_turn_end(s)) == VB_POLL_JUDGED)
 		judge_poll(s);
+	if (s->awaited_in_vain)
+		leave(s);
 	vb_host_lane_unlock(d);
 	return is_busy;
 }

@@ -44,6 +44,7 @@ struct vb_host_lane_state {
 	bool said_trains_refused;
 	unsigned port_quiet;  /* looks at the port by pollers that found nothing, in a row: see VB_PORT_QUIET */
 	vb_time turned_at;    /* when the last turn began, but for those among local peers: about */
+	bool awaited_in_vain; /* the newest poll, for an answer that did not come in time */
 	vb_time worked_until; /* when the port had taken what was sent last, or what came had been received, if much did
 			       */
 	vb_time port_seen_at; /* when the last one did that has looked at the port */

@@ -21,7 +21,7 @@ enum event {
 	WAITER_SLEEP,  /* it has found nothing, and goes to sleep */
 	WAITER_LEAVES, /* it leaves to come again, most likely */
 	WAITER_ENDS,   /* it leaves for good, or others wait too */
-	PORT_CHANGED,
+	GOES_HOME,     /* the port has changed, or pollers leave for their memory, where nobody receives for them */
 	EVENTS
 };
 
@@ -37,8 +37,8 @@ enum event {
 
 /* clang-format off */
 static const uint8_t next_owner[VB_OWNERS][EVENTS] = {
-/*                                   THREAD_   THREAD_             WAITER_   WAITER_   WAITER_   WAITER_   PORT_
-                 POLLS     MISSED    TURN      SLEEP     WAIT      TURN      SLEEP     LEAVES    ENDS      CHANGED */
+/*                                   THREAD_   THREAD_             WAITER_   WAITER_   WAITER_   WAITER_   GOES_
+                 POLLS     MISSED    TURN      SLEEP     WAIT      TURN      SLEEP     LEAVES    ENDS      HOME */
 [NOBODY]     = { NEVER,    NEVER,    NEVER,    NEVER,    W_AWAKE,  NEVER,    NEVER,    NEVER,    NEVER,    NOBODY   },
 [T_ASLEEP]   = { POLLERS,  NEVER,    T_AWAKE,  T_ASLEEP, W_AWAKE,  NEVER,    NEVER,    NEVER,    NEVER,    T_ASLEEP },
 [T_AWAKE]    = { POLLERS,  NEVER,    T_AWAKE,  T_ASLEEP, W_AWAKE,  NEVER,    NEVER,    NEVER,    NEVER,    T_AWAKE  },
@@ -211,6 +211,15 @@ void vb_ownership_returned(struct vb_ownership *o, vb_time now)
 	assert(vb_ownership_owner(o) != RETURNER || o->alarm == VB_ALARM_LOOK);
 }
 
+unsigned vb_ownership_leaves(struct vb_ownership *o)
+{
+	assert(vb_ownership_owner(o) == POLLERS);
+	unsigned actions = step(o, GOES_HOME);
+	assert(vb_ownership_owner(o) == T_ASLEEP);
+	check(o);
+	return actions;
+}
+
 /* ---- Threads that wait ------------------------------------------------------------------------------------------- */
 
 unsigned vb_ownership_wait(struct vb_ownership *o, const void *waiter)
@@ -371,7 +380,7 @@ unsigned vb_ownership_arm_at_once(struct vb_ownership *o, vb_time now)
 unsigned vb_ownership_port_changed(struct vb_ownership *o)
 {
 	o->waiter = NULL;
-	unsigned actions = step(o, PORT_CHANGED);
+	unsigned actions = step(o, GOES_HOME);
 	assert(vb_ownership_is_thread(o) == o->has_thread);
 	check(o);
 	return actions;

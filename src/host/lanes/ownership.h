@@ -152,6 +152,9 @@ static inline enum vb_poll vb_ownership_polled(struct vb_ownership *o, vb_time n
 /* kept_away: it comes late again and again, but only because others have its core. Returns actions. */
 unsigned vb_ownership_judge(struct vb_ownership *o, bool kept_away, vb_time now);
 
+/* Pollers own the lane, and the caller leaves: the progress thread has it at once. Returns actions. */
+unsigned vb_ownership_leaves(struct vb_ownership *o);
+
 /* A returner has run a turn. */
 void vb_ownership_returned(struct vb_ownership *o, vb_time now);
 

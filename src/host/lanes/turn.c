@@ -50,13 +50,18 @@ void vb_turn_receive(struct vb_host_lane *d)
 }
 
 /* The peer's acknowledgement of a request comes alone, and its answer right behind it: one poll takes both. */
-static vb_time await_answer(struct vb_host_lane *d, vb_time now)
+static vb_time await_answer(struct vb_host_lane_state *s, vb_time now)
 {
+	struct vb_host_lane *d = &s->host_lane;
+
+	if (!vb_lane_awaits_answer(d->lane, now))
+		return now;
 	while (vb_lane_awaits_answer(d->lane, now)) {
 		now = vb_host_now();
 		if (vb_port_receive(d->port, now) > 0)
 			receive(d, now);
 	}
+	s->awaited_in_vain = vb_lane_misses_answer(d->lane, now);
 	return now;
 }
 
@@ -72,7 +77,7 @@ static bool receive_packets(struct vb_host_lane_state *s, vb_time *now)
 	if (receive(d, *now) >= PACKETS_OF_NOTE)
 		s->worked_until = *now = vb_host_now();
 	if (vb_ownership_owner(&s->ownership) == VB_OWNER_POLLERS)
-		*now = await_answer(d, *now);
+		*now = await_answer(s, *now);
 	return true;
 }
 

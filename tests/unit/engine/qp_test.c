@@ -234,6 +234,63 @@ static void turns__answer_is_awaited_for_a_moment(void **state)
 	rig_close(rig);
 }
 
+static void receive_first(struct rig *rig, struct vb_qp *qp, uint32_t psn)
+{
+	static const uint8_t payload[RIG_MTU];
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = VB_WRITE_FIRST,
+			.psn = psn,
+			.payload = payload,
+			.payload_length = RIG_MTU,
+			.va = (uintptr_t)rig->memory,
+			.rkey = vb_mr_key(rig->mr),
+			.dma_length = 4 * RIG_MTU });
+}
+
+/* The program looks for its last byte, and nobody may receive for it then. */
+static void turns__answer_of_many_packets_is_awaited_as_long_as_they_come(void **state)
+{
+	struct rig *rig = rig_open(4);
+	struct vb_qp *qp = rig_connected(rig, NULL), *other = rig_connected(rig, NULL);
+	receive_write(rig, qp, RIG_RQ_PSN);
+	send_write(rig, qp, RIG_SQ_PSN);
+	const vb_time begin = rig->now;
+	rig->now = vb_time_add(begin, 15 * VB_US);
+	receive_first(rig, qp, RIG_RQ_PSN + 1);
+	assert_true(vb_lane_awaits_answer(rig->lane, vb_time_add(begin, 30 * VB_US)));
+	assert_false(vb_lane_misses_answer(rig->lane, vb_time_add(begin, 30 * VB_US)));
+	assert_true(vb_lane_misses_answer(rig->lane, vb_time_add(begin, 40 * VB_US)));
+	static const uint8_t payload[RIG_MTU];
+	for (unsigned i = 2; i <= 4; i++) {
+		rig->now = vb_time_add(rig->now, 15 * VB_US);
+		assert_true(vb_lane_awaits_answer(rig->lane, rig->now));
+		rig_receive(rig, qp,
+			(struct vb_packet){ .opcode = i == 4 ? VB_WRITE_LAST : VB_WRITE_MIDDLE,
+				.psn = RIG_RQ_PSN + i,
+				.payload = payload,
+				.payload_length = RIG_MTU });
+	}
+	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+	assert_false(vb_lane_misses_answer(rig->lane, vb_time_add(rig->now, VB_MS)));
+	send_write(rig, qp, RIG_SQ_PSN + 1);
+	rig->now = vb_time_add(rig->now, 195 * VB_US);
+	receive_first(rig, qp, RIG_RQ_PSN + 5);
+	assert_false(
+		vb_lane_awaits_answer(rig->lane, vb_time_add(rig->now, 6 * VB_US))); /* no longer than that in all */
+	receive_write(rig, other, RIG_RQ_PSN);
+	send_write(rig, other, RIG_SQ_PSN);
+	assert_true(vb_lane_awaits_answer(rig->lane, rig->now));
+	rig_receive(rig, qp, /* another's, which comes for long */
+		(struct vb_packet){ .opcode = VB_WRITE_MIDDLE,
+			.psn = RIG_RQ_PSN + 6,
+			.payload = payload,
+			.payload_length = RIG_MTU });
+	assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	assert_int_equal(vb_qp_destroy(other), 0);
+	rig_close(rig);
+}
+
 /* However many are answered at once, the program that polls has its own answers soon. */
 static void turns__answers_of_many_are_awaited_no_longer(void **state)
 {
@@ -416,6 +473,7 @@ int main(void)
 		cmocka_unit_test(send__may_wait_for_more_behind_what_is_under_way),
 		cmocka_unit_test(send__of_who_has_the_lane_is_flushed_in_error),
 		cmocka_unit_test(turns__answer_is_awaited_for_a_moment),
+		cmocka_unit_test(turns__answer_of_many_packets_is_awaited_as_long_as_they_come),
 		cmocka_unit_test(turns__answers_of_many_are_awaited_no_longer),
 		cmocka_unit_test(turns__nobody_answers_who_was_not_heard),
 		cmocka_unit_test(datagrams__are_taken_while_a_qp_receives),

@@ -109,6 +109,15 @@ static void presence__is_asked_for_seldom(void **state)
 	assert_in_range(asked, 8, 10);
 }
 
+static void poller__that_leaves_gives_the_lane_to_the_thread(void **state)
+{
+	poll_often(NOW, false);
+	assert_int_equal(vb_ownership_leaves(&o), VB_DO_WATCH_PORT | VB_DO_SET_TIMER);
+	is_owned(VB_OWNER_THREAD_ASLEEP);
+	assert_int_equal(o.alarm, VB_ALARM_NONE);
+	assert_int_equal(poll_often(NOW, false), VB_DO_LEAVE_PORT | VB_DO_SET_TIMER | VB_DO_ROUSE);
+}
+
 static void poll__while_a_waiter_owns_the_lane_changes_nothing(void **state)
 {
 	let_wait(&first);
@@ -458,6 +467,7 @@ int main(void)
 		WITH(polls__are_counted_anew_when_the_owner_has_changed),
 		WITH(poll__of_the_owner_sets_no_timer),
 		WITH(presence__is_asked_for_seldom),
+		WITH(poller__that_leaves_gives_the_lane_to_the_thread),
 		WITH(poll__while_a_waiter_owns_the_lane_changes_nothing),
 		WITHOUT(poll__without_a_thread_changes_nothing),
 		WITH(poller__that_stops_is_missed_within_its_time),

@@ -186,6 +186,8 @@ static void poll(void)
 	turn();
 	if (vb_ownership_polled(&world.o, world.now) == VB_POLL_JUDGED)
 		carry_out(vb_ownership_judge(&world.o, world.is_kept_away, world.now));
+	if (vb_ownership_owner(&world.o) == VB_OWNER_POLLERS && chance(5))
+		carry_out(vb_ownership_leaves(&world.o)); /* it has awaited an answer in vain */
 	unlock();
 	world.polls_at = in(chance(2) ? up_to(2 * VB_MS) : world.poll_every);
 }
