@@ -255,9 +255,9 @@ static int create_lane(struct vb_host_lane *d, const struct vb_settings *setting
 
 static int fill_host_lane(struct vb_host_lane *d, const struct vb_settings *settings)
 {
-	d->paths = vb_settings_want_summary(settings) ? vb_paths_create() : NULL;
-	d->accounts = vb_settings_want_summary(settings) ? vb_accounts_create() : NULL;
-	if (vb_settings_want_summary(settings) && (!d->paths || !d->accounts))
+	d->paths = vb_settings_want_accounts(settings) ? vb_paths_create() : NULL;
+	d->accounts = vb_settings_want_accounts(settings) ? vb_accounts_create() : NULL;
+	if (vb_settings_want_accounts(settings) && (!d->paths || !d->accounts))
 		return -ENOMEM;
 	int rc = make_faults(d, settings);
 	if (rc == 0)

@@ -63,10 +63,16 @@ struct vb_setting_row {
 };
 extern const struct vb_setting_row vb_setting_rows[VB_SETTING_COUNT];
 
-/* Paths and counters are kept for a summary, which a capture has too. */
+/* A summary is told. */
 static inline bool vb_settings_want_summary(const struct vb_settings *settings)
 {
-	return settings->stats || *settings->text[VB_SETTING_STATS_JSON] || *settings->text[VB_SETTING_PCAP];
+	return settings->stats || *settings->text[VB_SETTING_STATS_JSON];
+}
+
+/* Paths and accounts are kept: for a summary, which a capture has, too. */
+static inline bool vb_settings_want_accounts(const struct vb_settings *settings)
+{
+	return vb_settings_want_summary(settings) || *settings->text[VB_SETTING_PCAP];
 }
 
 /* Reads environ-style "NAME=value" strings; -EINVAL with the reason in why. Pure: tests and the fuzzer call it. */

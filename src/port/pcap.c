@@ -33,6 +33,7 @@ enum { MAD_SOURCE_PORT = 0xC000, MAD_HOP_LIMIT = 64 };
 struct vb_pcap {
 	int fd;
 	atomic_bool is_over; /* the disk is full, and blocks behind a cut one could not be read; or all has been said */
+	atomic_uint writers;
 	uint32_t comment_bytes;
 	char comment[16384]; /* of the whole */
 };
@@ -167,6 +168,14 @@ void vb_pcap_close(struct vb_pcap *pcap)
 	free(pcap);
 }
 
+static void append(struct vb_pcap *pcap, const struct iovec *pieces, int count, uint32_t length)
+{
+	atomic_fetch_add(&pcap->writers, 1);
+	if (!atomic_load(&pcap->is_over) && syscall(SYS_writev, pcap->fd, pieces, count) != (long)length)
+		atomic_store(&pcap->is_over, true);
+	atomic_fetch_sub(&pcap->writers, 1);
+}
+
 /* Ones' complement sum of 16-bit words, RFC 1071; an odd last byte counts as the high one. */
 static uint32_t sum16(uint32_t sum, const uint8_t *b, size_t length)
 {
@@ -230,8 +239,7 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 	uint8_t traffic_class, uint8_t hop_limit, uint16_t ipv4_id, const uint8_t *udp_payload, uint32_t length,
 	const char *note)
 {
-	if (length > PCAP_SNAPLEN - IPV6_LENGTH - UDP_LENGTH ||
-		atomic_load_explicit(&pcap->is_over, memory_order_relaxed))
+	if (length > PCAP_SNAPLEN - IPV6_LENGTH - UDP_LENGTH)
 		return;
 	uint8_t ip[IPV6_LENGTH + UDP_LENGTH];
 	struct ends ends = { src, dst, src_port, traffic_class, hop_limit };
@@ -258,8 +266,7 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 	int count;
 	uint32_t rest = end_block(&tail, note, note ? (uint32_t)strlen(note) : 0, pieces + 4, &count);
 	tail.behind.length = block.length = (uint32_t)sizeof(block) + captured + padding(captured) + rest;
-	if (syscall(SYS_writev, pcap->fd, pieces, 4 + count) != (long)block.length)
-		atomic_store_explicit(&pcap->is_over, true, memory_order_relaxed);
+	append(pcap, pieces, 4 + count, block.length);
 }
 
 void vb_pcap_add_line(struct vb_pcap *pcap, const char *line)
@@ -276,8 +283,12 @@ void vb_pcap_add_line(struct vb_pcap *pcap, const char *line)
 /* The section has no interface, and so no packets: libpcap takes no second one of LINKTYPE_RAW. */
 void vb_pcap_end(struct vb_pcap *pcap)
 {
-	if (atomic_exchange_explicit(&pcap->is_over, true, memory_order_relaxed) || !pcap->comment_bytes)
+	const struct timespec moment = { .tv_nsec = 100000 };
+	if (atomic_exchange(&pcap->is_over, true) || !pcap->comment_bytes)
 		return;
+	for (unsigned i = 0; i < 100 && atomic_load(&pcap->writers) > 0; i++)
+		clock_nanosleep(
+			CLOCK_MONOTONIC, 0, &moment, NULL); /* a write goes on, perhaps of a thread without a core */
 	struct section last = section;
 	struct tail tail = { 0 };
 	struct iovec pieces[5] = { { &last, sizeof(last) } };

@@ -1,5 +1,5 @@
 /* Comments of a capture (pcap.c): what packets of ours say, of which Wireshark knows none, and why one was sent again.
- * Not here: secrets, which whoever reads a capture must not learn. */
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include "base/invariant.h"

@@ -156,7 +156,8 @@ static inline void vb_port_close(struct vb_port *port)
 }
 
 /* ---- pcap.c: a capture of the packets that a process sends and receives, with rebuilt IP and UDP headers --------- */
-#define VB_PCAP_NOTE 512 /* bytes of a packet's comment, with its end */
+#define VB_PCAP_NOTE                                                                                                   \
+	512 /* bytes of a packet's comment, with its end: of a bitmap with more than some sixty gaps a part */
 /* Truncates. -EBUSY: another process writes its capture there; any other -errno of opening. */
 int vb_pcap_open(const char *file, struct vb_pcap **pcap);
 void vb_pcap_close(struct vb_pcap *pcap);
@@ -168,7 +169,7 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 /* A line for the comment at the end, which vb_pcap_end() writes. Allocates nothing; what is too much is left out. */
 void vb_pcap_add_line(struct vb_pcap *pcap, const char *line);
 void vb_pcap_end(struct vb_pcap *pcap);
-/* pcap_notes.c: the comment of a packet, for which VB_PCAP_NOTE bytes are enough. Its length; 0: there is none. */
+/* pcap_notes.c: the comment of a packet, cut to size. Its length; 0: there is none. */
 size_t vb_pcap_note(const struct vb_packet *packet, enum vb_sent_again again, char *text, size_t size);
 /* A MAD, which the broker sends or receives for the process. Its packet is rebuilt, with PSN 0 and source port 49152,
  * since those of the broker's packet are not known here. */

@@ -173,7 +173,9 @@ static bool lacks_second(const struct vb_qp *qp)
 
 bool vb_failover_wants(const struct vb_qp *qp, unsigned pair)
 {
-	return otherness(pair) == OTHER_LINK && lacks_second(qp);
+	const struct vb_failover *f = failover_of(qp);
+	bool is_barred = f->second_is_barred && !vb_time_is_due(f->second_at, qp->lane->now);
+	return otherness(pair) == OTHER_LINK && !is_barred && lacks_second(qp);
 }
 
 const struct vb_av *vb_failover_second(const struct vb_qp *qp)
@@ -198,6 +200,7 @@ void vb_failover_lose_second(struct vb_qp *qp, vb_time now)
 	f->pairs[f->second].is_ready = false;
 	close_second(qp);
 	f->second_wait = SECOND_FIRST;
+	f->second_is_barred = true;
 	f->second_at = vb_time_add(now, RETURN_AFTER << f->second_relapses);
 	f->moves.seconds_lost++;
 	f->moves.is_of_second = true;
@@ -224,6 +227,7 @@ static void ask_for_second(struct vb_qp *qp, vb_time now)
 	for (unsigned pair = 0; pair < VB_PAIRS; pair++)
 		if (exists(f, pair) && otherness(pair) == OTHER_LINK)
 			vb_addresses_ask(qp, pair, now);
+	f->second_is_barred = false;
 	f->second_at = vb_time_add(now, f->second_wait);
 	f->second_wait = 2 * f->second_wait < RETURN_MOST ? 2 * f->second_wait : RETURN_MOST;
 }
@@ -237,6 +241,12 @@ void vb_failover_seek_second(struct vb_qp *qp, vb_time now)
 			use_as_second(qp, pair);
 	if (lacks_second(qp))
 		ask_for_second(qp, now);
+}
+
+void vb_failover_seek_second_in_time(struct vb_qp *qp, vb_time now)
+{
+	if (lacks_second(qp) && vb_time_is_due(failover_of(qp)->second_at, now))
+		vb_failover_seek_second(qp, now);
 }
 
 /* ---- Moving ------------------------------------------------------------------------------------------------------ */
@@ -270,6 +280,7 @@ static void go_over(struct vb_qp *qp, unsigned pair, vb_time now)
 	f->in_use = (uint8_t)pair;
 	close_second(qp);
 	f->moves.is_of_second = false;
+	f->hears_beside = false;
 	vb_failover_hear(f, now);
 	qp->attr.av = f->pairs[pair].av;
 	vb_list_remove(&f->away_link);
@@ -358,6 +369,8 @@ void vb_failover_follow(struct vb_qp *qp, unsigned pair, uint32_t number, vb_tim
 	f->has_followed = f->is_agreed = true;
 	if (pair != 0)
 		send_again(qp, now);
+	else
+		vb_failover_seek_second(qp, now); /* who sends READ responses alone has no timer for it */
 }
 
 /* ---- Searching --------------------------------------------------------------------------------------------------- */
@@ -539,8 +552,8 @@ void vb_failover_on_timer(struct vb_qp *qp, vb_time now)
 	else if (!f->is_agreed && vb_time_is_due(f->round_at, now)) {
 		f->round_at = vb_time_add(now, f->round);
 		vb_addresses_ask(qp, f->in_use, now);
-	} else if (lacks_second(qp) && vb_time_is_due(f->second_at, now))
-		vb_failover_seek_second(qp, now);
+	} else
+		vb_failover_seek_second_in_time(qp, now);
 }
 
 void vb_failover_check(const struct vb_qp *qp)

@@ -39,6 +39,8 @@ struct vb_failover {
 	bool knows_peer : 1, is_searching : 1;
 	bool is_agreed : 1; /* the peer has answered where we have moved to, or it has moved us there */
 	bool has_followed : 1;
+	bool second_is_barred : 1; /* until second_at, since it did not hold */
+	bool hears_beside : 1;     /* READ responses come by another pair, too */
 	bool announces : 1, announcement_answers : 1;
 	uint8_t announced; /* further addresses told, of those to be told now */
 	uint8_t tries;     /* announcements that were not answered in full */
@@ -99,6 +101,8 @@ const struct vb_av *vb_failover_second(const struct vb_qp *qp);
 void vb_failover_lose_second(struct vb_qp *qp, vb_time now);
 /* A second rail may be had now: both ends know each other's addresses, or the peer has agreed to come back. */
 void vb_failover_seek_second(struct vb_qp *qp, vb_time now);
+/* The same, now and then. */
+void vb_failover_seek_second_in_time(struct vb_qp *qp, vb_time now);
 /* True if the pair may become the second rail. */
 bool vb_failover_wants(const struct vb_qp *qp, unsigned pair);
 /* The peer takes what comes from us there, and has answered. */

@@ -81,7 +81,7 @@ void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint3
 	if (!paths)
 		return;
 	if (paths->count != VB_PATHS_ALL)
-		vb_rails_undo(paths, vb_multipath_path(paths, psn), out);
+		vb_rails_undo(qp, paths, out);
 	out->av = &qp->attr.av;
 	take(qp, out, psn, ++vb_roce(qp)->selective->again);
 }

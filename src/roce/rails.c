@@ -98,6 +98,12 @@ vb_time vb_rails_slack(const struct vb_qp *qp)
 	return srtt < SLACK_LEAST ? SLACK_LEAST : srtt < SLACK_MOST ? srtt : SLACK_MOST;
 }
 
+vb_time vb_rails_slack_of_responses(const struct vb_qp *qp)
+{
+	const struct vb_failover *f = vb_roce(qp)->selective->failover;
+	return f && f->hears_beside ? vb_rails_slack(qp) : 0;
+}
+
 /* ---- Which are used ---------------------------------------------------------------------------------------------- */
 
 static bool has_both(const struct vb_rails *rails)
@@ -185,12 +191,20 @@ void vb_rails_open(struct vb_qp *qp)
 	use_both(paths);
 }
 
+void vb_rails_respond(struct vb_qp *qp)
+{
+	const struct vb_selective *s = vb_roce(qp)->selective;
+	if (s && s->paths && s->failover && !s->paths->rails.is_open)
+		vb_failover_seek_second_in_time(qp, qp->lane->now);
+}
+
 void vb_rails_close(struct vb_qp *qp)
 {
 	struct vb_multipath *paths = paths_of(qp);
 	if (!paths || !paths->rails.is_open)
 		return;
 	paths->rails.is_open = false;
+	paths->rails.newest = 0;
 	put_all(paths, 0);
 }
 
@@ -244,30 +258,35 @@ static bool loses_responses(struct vb_rail *rail)
 	return rail->responses_lost >= RESPONSES_LOST && rail->responses_lost >= rail->responses_sent / 4 * 3;
 }
 
-void vb_rails_undo(struct vb_multipath *paths, unsigned path, const struct vb_outgoing *out)
+void vb_rails_undo(const struct vb_qp *qp, struct vb_multipath *paths, const struct vb_outgoing *out)
 {
 	struct vb_rails *rails = &paths->rails;
-	struct vb_rail *rail = &rails->rail[paths->path[path].rail];
+	const unsigned taken = out->av == &qp->attr.av ? 0 : 1;
+	struct vb_rail *rail = &rails->rail[taken];
 	if (!rails->is_open || !has_data(&out->packet))
 		return;
 	if (vb_packet_row(&out->packet)->is_response)
 		rail->responses_sent -= rail->responses_sent > 0;
-	rails->by_second -= paths->path[path].rail;
-	assert(rails->by_second <= rails->sent);
+	assert(rails->sent > 0 && rails->by_second >= taken);
+	rails->sent--;
+	rails->by_second -= taken;
 }
 
 void vb_rails_note_loss(struct vb_qp *qp, uint32_t psn, bool is_response)
 {
 	struct vb_multipath *paths = paths_of(qp);
 	const vb_time now = qp->lane->now;
-	if (!paths || !paths->rails.is_open || vb_time_before(now, paths->rails.deaf_until))
+	if (!paths || !paths->rails.is_open)
 		return;
 	struct vb_rails *rails = &paths->rails;
+	rails->deaf.is_set &= !vb_deadline_due(rails->deaf, now);
+	if (rails->deaf.is_set)
+		return;
 	const unsigned chosen = is_response ? paths->path[vb_multipath_path(paths, psn)].rail : went_by_second(qp, psn);
 	struct vb_rail *rail = &rails->rail[chosen];
 	if (is_response ? !loses_responses(rail) : !loses_requests(qp, rail, now))
 		return;
-	rails->deaf_until = vb_time_add(now, 2 * two_round_trips(qp));
+	rails->deaf = (struct vb_deadline){ vb_time_add(now, 2 * two_round_trips(qp)), true };
 	clear_losses(rails);
 	if (chosen == 1)
 		vb_failover_lose_second(qp, now);

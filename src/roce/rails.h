@@ -28,10 +28,10 @@ struct vb_rails {
 	bool is_open;  /* there are two */
 	uint64_t sent; /* packets of data while there were */
 	uint64_t by_second;
-	uint64_t both_since; /* of sent */
-	struct vb_seen seen; /* of the second */
-	uint8_t newest;      /* that a packet has left by */
-	vb_time deaf_until;  /* what is lost until then may have been sent by the rail that was left */
+	uint64_t both_since;     /* of sent */
+	struct vb_seen seen;     /* of the second */
+	uint8_t newest;          /* that a packet has left by */
+	struct vb_deadline deaf; /* what is lost until then may have been sent by the rail that was left */
 };
 
 /* Account is kept from now on, of what was sent once until now. */
@@ -42,15 +42,19 @@ void vb_rails_note_sent(struct vb_qp *qp, uint32_t psn, uint32_t span, bool is_a
 struct vb_seen *vb_rails_seen(const struct vb_qp *qp, uint32_t psn, bool is_other);
 /* By so much longer one may take than the other. */
 vb_time vb_rails_slack(const struct vb_qp *qp);
+/* The same for READ responses, of which the peer alone knows by which rail they come; 0: by one. */
+vb_time vb_rails_slack_of_responses(const struct vb_qp *qp);
 /* The QP may have two: it has several paths, and knows each. */
 bool vb_rails_are_of_use(const struct vb_qp *qp);
 /* The failover's second pair is proved; or it is gone. */
 void vb_rails_open(struct vb_qp *qp);
 void vb_rails_close(struct vb_qp *qp);
+/* A READ response leaves: who sends nothing else has no timer by which to look for a second rail. */
+void vb_rails_respond(struct vb_qp *qp);
 /* The packet is about to leave by that path. */
 void vb_rails_take(const struct vb_qp *qp, struct vb_multipath *paths, unsigned path, struct vb_outgoing *out);
 /* It leaves by another instead. */
-void vb_rails_undo(struct vb_multipath *paths, unsigned path, const struct vb_outgoing *out);
+void vb_rails_undo(const struct vb_qp *qp, struct vb_multipath *paths, const struct vb_outgoing *out);
 /* The packet at psn is lost: a request, of which account is kept, or a response that is sent again. */
 void vb_rails_note_loss(struct vb_qp *qp, uint32_t psn, bool is_response);
 /* The request, of which account is kept, has arrived. */

@@ -28,8 +28,12 @@ static bool path_is_the_connections(const struct vb_qp *qp, const struct vb_path
 static void note_answer(struct vb_qp *qp, const struct vb_path *path, const struct vb_opcode *row, vb_time now)
 {
 	struct vb_selective *s = vb_roce(qp)->selective;
-	if (s && s->failover && (row->message != VB_MESSAGE_READ_RESPONSE || path_is_in_use(qp, path)))
+	if (!s || !s->failover)
+		return;
+	if (row->message != VB_MESSAGE_READ_RESPONSE || path_is_in_use(qp, path))
 		vb_failover_hear(s->failover, now);
+	else
+		s->failover->hears_beside = true;
 }
 
 /* Congestion Experienced: the sender's NIC is told. RoCEv2 annex A17.9.3. But not of a CNP: where all is marked, two
@@ -207,8 +211,10 @@ static void receive_trimmed_response(struct vb_qp *qp, uint32_t psn, vb_time now
 {
 	enum vb_qp_state state = vb_state(qp);
 	assert(qp->type == VB_QP_RC);
-	if ((state == VB_QPS_RTS || state == VB_QPS_SQD) && vb_roce(qp)->selective)
-		vb_selective_lose_response(qp, psn, now);
+	if ((state != VB_QPS_RTS && state != VB_QPS_SQD) || !vb_roce(qp)->selective)
+		return;
+	vb_flight_be_heard(qp);
+	vb_selective_lose_response(qp, psn, now);
 }
 
 /* VB_COUNTER_COUNT: it is right. */

@@ -25,12 +25,16 @@
 #define STALE_ACKS_HEEDED 64 /* answers to something old that postpone the timers, between two of progress */
 
 /* A peer that recovers selectively and has lost something is asked sooner: the question costs it nothing but itself. */
-static vb_time least_silence(const struct vb_qp *qp)
+static vb_time silence_for(const struct vb_qp *qp, vb_time patience)
 {
-	vb_time patience = vb_retry_patience(qp);
 	bool is_sooner =
 		vb_roce(qp)->selective && vb_roce(qp)->recovery.srtt && patience <= SOONER * qp->lane->least_silence;
 	return is_sooner ? patience / SOONER : patience;
+}
+
+static vb_time least_silence(const struct vb_qp *qp)
+{
+	return silence_for(qp, vb_retry_patience(qp));
 }
 
 static vb_time probe_interval(const struct vb_qp *qp)
@@ -176,18 +180,27 @@ void vb_recovery_note_loss(struct vb_qp *qp)
 		qp->peer->patience = qp->lane->least_silence;
 }
 
+/* So that the next probe leaves after twice as long: see silence_for(). */
+static vb_time patience_for(const struct vb_qp *qp, vb_time took)
+{
+	vb_time least = qp->lane->least_silence, divided = 2 * SOONER * took;
+	if (!vb_roce(qp)->selective)
+		return 2 * took > 2 * least ? 2 * took : 2 * least;
+	if (divided <= SOONER * least)
+		return divided > 2 * least ? divided : 2 * least;
+	return 2 * took > SOONER * least ? 2 * took : SOONER * least + VB_US;
+}
+
 /* Nothing was lost, the peer is slow: its answer took so long. Where packets do get lost, it is given twice that and no
  * more, for the next silence may be a loss. */
 static void note_probe_in_vain(struct vb_qp *qp, vb_time before, vb_time took)
 {
-	bool loses = before < qp->lane->patience;
-	vb_time twice = 2 * (loses ? took : before), least = qp->lane->patience;
-	if (loses)
-		least = 2 * qp->lane->least_silence;
+	vb_time least = qp->lane->patience, patience = 2 * before > least ? 2 * before : least;
 	if (!qp->peer)
 		return;
-	twice = twice < PATIENCE_MAX ? twice : PATIENCE_MAX;
-	qp->peer->patience = twice > least ? twice : least;
+	if (before < qp->lane->patience)
+		patience = patience_for(qp, took);
+	qp->peer->patience = patience < PATIENCE_MAX ? patience : PATIENCE_MAX;
 }
 
 /* A peer that answers at once was there all the time, so what the probe repeats was lost; unless there comes a second
@@ -258,7 +271,7 @@ void vb_recovery_on_stale_ack(struct vb_qp *qp, vb_time now)
 {
 	vb_time before = vb_roce(qp)->recovery.patience_before;
 	if (vb_roce(qp)->recovery.is_probe_in_doubt)
-		note_probe_in_vain(qp, before, before);
+		note_probe_in_vain(qp, before, silence_for(qp, before));
 	vb_roce(qp)->recovery.is_probe_in_doubt = false;
 	if (!vb_requester_is_busy(qp) || qp->requester.is_rnr_waiting ||
 		vb_roce(qp)->recovery.stale_acks >= STALE_ACKS_HEEDED)

@@ -397,6 +397,7 @@ static void add_read_response(struct vb_qp *qp, struct vb_batch *batch, const st
 {
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 	vb_batch_set_psn(out, qp, psn);
+	vb_rails_respond(qp);
 	out->packet.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS;
 	out->packet.msn = resource->msn;
 	out->packet.payload_length = length;

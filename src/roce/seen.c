@@ -114,8 +114,10 @@ const struct vb_arrival *vb_seen_behind(
 {
 	assert(is_answered || !is_response);
 	*slack = 0;
-	if (is_response)
+	if (is_response) {
+		*slack = vb_rails_slack_of_responses(qp);
 		return response_behind(qp, psn);
+	}
 	const struct vb_arrival *newest = request_behind(qp, psn, is_answered, false);
 	if (newest)
 		return newest;

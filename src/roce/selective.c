@@ -274,12 +274,26 @@ bool vb_selective_must_be_whole(const struct vb_qp *qp, const struct vb_send_wqe
 	return s && is_read(wqe) && is_under_way(qp, request) && vb_psn_diff(s->executed_psn, request) <= 0;
 }
 
+/* A request that is lost is one packet, however many responses it asks for. */
+static bool is_a_packet(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	return !needs_response(wqe) || request_psn(wqe, psn) == psn || is_taken(qp, request_psn(wqe, psn));
+}
+
+/* By which rail a response came, the peer alone knows. */
+static bool is_lost_request(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+{
+	uint32_t request = needs_response(wqe) ? request_psn(wqe, psn) : psn;
+	return psn == request && !(needs_response(wqe) && is_taken(qp, request));
+}
+
 static void lose(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
 {
 	struct window_cost cost = cost_of(qp, wqe, psn);
 	vb_sent_lose(&selective_of(qp)->sent, psn);
 	vb_multipath_leave(qp, psn);
-	vb_rails_note_loss(qp, psn, false);
+	if (is_lost_request(qp, wqe, psn))
+		vb_rails_note_loss(qp, psn, false);
 	vb_flight_remove(qp, cost.out, cost.in);
 	vb_count(qp->lane, VB_LOST, 1);
 }
@@ -341,12 +355,6 @@ static void tell_loss(struct vb_qp *qp, uint32_t newest_lost, uint32_t packets, 
 		return;
 	s->cut_psn = qp->requester.next_psn;
 	vb_recovery_tell_loss(qp, packets, take_overflow(qp), now);
-}
-
-/* A request that is lost is one packet, however many responses it asks for. */
-static bool is_a_packet(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
-{
-	return !needs_response(wqe) || request_psn(wqe, psn) == psn || is_taken(qp, request_psn(wqe, psn));
 }
 
 void vb_selective_judge_soon(struct vb_qp *qp)
@@ -487,14 +495,20 @@ static bool keep_before(struct vb_qp *qp, vb_time now)
 	return keep(qp, vb_time_add(now, -1), now);
 }
 
+static bool was_just_sent_again(const struct vb_qp *qp, uint32_t psn, vb_time now)
+{
+	const struct vb_sent *sent = &selective_of(qp)->sent;
+	return vb_psn_bit(sent->again, sent->mask, psn) &&
+	       vb_time_since(vb_sent_at(sent, psn), now) < vb_roce(qp)->recovery.srtt / 2;
+}
+
 /* Trimmed: lost, and nothing else needs to have come after it. Unless that one is older than what was sent again. */
 static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	if (!is_under_way(qp, psn) || !keep_before(qp, now) || vb_sent_is_settled(&s->sent, psn))
 		return;
-	bool is_again = vb_psn_bit(s->sent.again, s->sent.mask, psn);
-	if (is_again && vb_time_since(vb_sent_at(&s->sent, psn), now) < vb_roce(qp)->recovery.srtt / 2)
+	if (was_just_sent_again(qp, psn, now))
 		return;
 	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
 	uint32_t index = psn_index(wqe, psn), end = vb_psn_add(wqe->first_psn, response_end(wqe, index));
@@ -512,7 +526,7 @@ void vb_selective_lose_response(struct vb_qp *qp, uint32_t psn, vb_time now)
 	if (!is_under_way(qp, psn) || !keep_before(qp, now) || vb_sent_is_settled(&s->sent, psn))
 		return;
 	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
-	if (!is_read(wqe))
+	if (!is_read(wqe) || was_just_sent_again(qp, psn, now))
 		return;
 	vb_selective_note_executed(qp, vb_psn_add(request_psn(wqe, psn), 1));
 	lose(qp, wqe, psn);

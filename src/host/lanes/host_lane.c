@@ -275,11 +275,11 @@ static void judge_poll(struct vb_host_lane_state *s)
 	assert(vb_ownership_owner(&s->ownership) != VB_OWNER_POLLERS || !s->ownership.misses_pollers);
 }
 
-/* It is about to look at its memory for the answer, most likely, and would be missed after VB_POLLER_LATE only. */
+/* It is about to look at its memory for the answer, most likely, and would be missed after VB_POLLER_LATE only. Where
+ * pollers share their cores the thread is not to be woken for each packet. */
 static void leave(struct vb_host_lane_state *s)
 {
-	s->awaited_in_vain = false;
-	if (vb_ownership_owner(&s->ownership) == VB_OWNER_POLLERS)
+	if (vb_ownership_owner(&s->ownership) == VB_OWNER_POLLERS && s->ownership.patience == VB_POLLER_LATE)
 		vb_wakeups_do(s, vb_ownership_leaves(&s->ownership));
 }
 
@@ -291,6 +291,7 @@ bool vb_host_lane_poll(struct vb_host_lane *d, vb_time *now)
 		*now = vb_host_now();
 		return false;
 	}
+	s->awaited_in_vain = false; /* of another thread's turn */
 	bool is_left = vb_ownership_is_left_to_pollers(&s->ownership);
 	bool is_busy = vb_host_lane_turn(d, is_left ? VB_LOOKS_AT_PORT : VB_LOOKS_AT_ALL);
 	*now = s->turned_at;

@@ -57,6 +57,7 @@ struct vb_host_lane {
 	struct vb_frames *frames;     /* once a raw packet QP was made */
 	struct vb_quota deaths;       /* of QPs, that are explained */
 	struct vb_quota moves;        /* likewise, to other addresses and back */
+	struct vb_quota rails;        /* likewise, that send by a second link, too */
 	struct vb_quota questions;    /* after peers that are silent */
 	struct vb_fate fates[VB_FATES];
 	vb_time silence_seen_at; /* when it was last looked for peers that are silent */

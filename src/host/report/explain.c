@@ -373,10 +373,12 @@ void vb_host_lane_explain_move(struct vb_host_lane *d, struct vb_qp *qp)
 	struct vb_qp_account account;
 	char line[256];
 
-	if (!vb_qp_account(qp, &account) || !may_speak(&d->moves, "queue pairs moved", &d->unsaid))
+	if (!vb_qp_account(qp, &account))
 		return;
 	const struct vb_gid *from = account.moves.is_of_second ? &account.moves.second_from : &account.moves.from;
 	bool is_good = account.moves.is_of_second && account.moves.has_second;
+	if (!may_speak(is_good ? &d->rails : &d->moves, is_good ? NULL : "queue pairs moved", &d->unsaid))
+		return;
 	vb_explain_move(&account, vb_further_interface(&d->process->further, from), line, sizeof(line));
 	vb_log_later(&d->unsaid, is_good ? VB_LOG_INFO : VB_LOG_WARN, "%s", line);
 }

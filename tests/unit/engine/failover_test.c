@@ -634,6 +634,12 @@ static void reads__go_on_when_either_rail_dies(void **state)
 		exchange(two, 0, VB_WR_RDMA_READ, 200);
 		unsigned share = by_second(&two->end[1]);
 		assert_true(link == 0 ? share >= 98 : share <= 2);
+		mend(two, link);
+		exchange(two, 0, VB_WR_RDMA_READ, 10000);
+		by_second(&two->end[1]);
+		exchange(two, 0, VB_WR_RDMA_READ, 1000);
+		share = by_second(&two->end[1]);
+		assert_true(share >= 40 && share <= 60);
 		close_two(two);
 	}
 }

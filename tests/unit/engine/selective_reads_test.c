@@ -166,7 +166,6 @@ static void reads__go_on_behind_one_that_is_missing(void **state)
 	close_rig(rig, qp);
 }
 
-/* Congestion control hears that a receive buffer was full: of requests the peer's, of responses our own. */
 static void receive_trimmed_response(struct rig *rig, struct vb_qp *qp, uint32_t ahead)
 {
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
@@ -205,6 +204,7 @@ static void response__that_was_trimmed_is_asked_for_at_once(void **state)
 	close_rig(rig, qp);
 }
 
+/* Congestion control hears that a receive buffer was full: of requests the peer's, of responses our own. */
 static void losses__of_a_full_receive_buffer_cut_the_window(void **state)
 {
 	for (int is_own = 0; is_own < 2; is_own++) {

@@ -359,6 +359,7 @@ static void pcap__has_comments_that_tools_show(void **state)
 static void pcap__comment_of_the_whole_is_bounded(void **state)
 {
 	struct vb_pcap *out;
+	struct stat before, end;
 	char line[1000];
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = '\0';
@@ -366,7 +367,9 @@ static void pcap__comment_of_the_whole_is_bounded(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		vb_pcap_add_line(out, line);
 	write_samples(out);
+	assert_int_equal(stat(file_name, &before), 0);
 	vb_pcap_end(out);
+	assert_int_equal(stat(file_name, &end), 0);
 	vb_pcap_close(out);
 	pcap_t *in = open_file();
 	struct pcap_pkthdr *header;
@@ -375,6 +378,7 @@ static void pcap__comment_of_the_whole_is_bounded(void **state)
 		assert_int_equal(pcap_next_ex(in, &header, &ip), 1);
 	assert_int_equal(pcap_next_ex(in, &header, &ip), PCAP_ERROR_BREAK);
 	pcap_close(in);
+	assert_in_range(end.st_size - before.st_size, 15 * sizeof(line), 17 * sizeof(line)); /* of the hundred */
 }
 
 int main(void)
