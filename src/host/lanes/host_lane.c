@@ -275,11 +275,10 @@ static void judge_poll(struct vb_host_lane_state *s)
 	assert(vb_ownership_owner(&s->ownership) != VB_OWNER_POLLERS || !s->ownership.misses_pollers);
 }
 
-/* It is about to look at its memory for the answer, most likely, and would be missed after VB_POLLER_LATE only. Where
- * pollers share their cores the thread is not to be woken for each packet. */
+/* It is about to look at its memory for the answer, most likely, and would be missed after VB_POLLER_LATE only. */
 static void leave(struct vb_host_lane_state *s)
 {
-	if (vb_ownership_owner(&s->ownership) == VB_OWNER_POLLERS && s->ownership.patience == VB_POLLER_LATE)
+	if (vb_ownership_owner(&s->ownership) == VB_OWNER_POLLERS)
 		vb_wakeups_do(s, vb_ownership_leaves(&s->ownership));
 }
 

@@ -49,12 +49,6 @@ void vb_turn_receive(struct vb_host_lane *d)
 	finish(d, now);
 }
 
-/* Another thread has posted, or waits for the mutex. */
-static bool is_wanted(const struct vb_host_lane_state *s)
-{
-	return vb_lane_has_doorbells(s->host_lane.lane) || atomic_load_explicit(&s->waiting, memory_order_relaxed) > 0;
-}
-
 /* The peer's acknowledgement of a request comes alone, and its answer right behind it: one poll takes both. */
 static vb_time await_answer(struct vb_host_lane_state *s, vb_time now)
 {
@@ -62,14 +56,14 @@ static vb_time await_answer(struct vb_host_lane_state *s, vb_time now)
 
 	if (!vb_lane_awaits_answer(d->lane, now))
 		return now;
-	while (vb_lane_awaits_answer(d->lane, now) && !is_wanted(s)) {
+	while (vb_lane_awaits_answer(d->lane, now) && !vb_lane_has_doorbells(d->lane)) {
 		now = vb_host_now();
 		if (vb_port_receive(d->port, now) > 0)
 			receive(d, now);
 		if (vb_lane_wants_transmit(d->lane, now)) /* the peer may need the acknowledgement to go on */
 			vb_turn_transmit(d, now);
 	}
-	s->awaited_in_vain = vb_lane_misses_answer(d->lane, now);
+	s->awaited_in_vain = vb_lane_misses_answer(d->lane, now) || vb_lane_awaits_answer(d->lane, now);
 	return now;
 }
 
