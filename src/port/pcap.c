@@ -239,7 +239,8 @@ void vb_pcap_write(struct vb_pcap *pcap, const struct vb_gid *src, uint16_t src_
 	uint8_t traffic_class, uint8_t hop_limit, uint16_t ipv4_id, const uint8_t *udp_payload, uint32_t length,
 	const char *note)
 {
-	if (length > PCAP_SNAPLEN - IPV6_LENGTH - UDP_LENGTH)
+	if (length > PCAP_SNAPLEN - IPV6_LENGTH - UDP_LENGTH ||
+		atomic_load_explicit(&pcap->is_over, memory_order_relaxed))
 		return;
 	uint8_t ip[IPV6_LENGTH + UDP_LENGTH];
 	struct ends ends = { src, dst, src_port, traffic_class, hop_limit };

@@ -9,7 +9,7 @@
 
 enum { RENEWED_EVERY = 16384 }; /* packets */
 
-static struct vb_multipath *paths_of(const struct vb_qp *qp)
+struct vb_multipath *vb_multipath_of(const struct vb_qp *qp)
 {
 	const struct vb_selective *s = vb_roce(qp)->selective;
 	return s ? s->paths : NULL;
@@ -59,7 +59,7 @@ uint32_t vb_multipath_path(const struct vb_multipath *paths, uint32_t psn)
 /* n: it is sent again for the n-th time. */
 static void take(const struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn, uint32_t n)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	assert(paths);
 	if (paths->count == VB_PATHS_ALL) {
 		out->flow = draw(qp, (psn >> paths->shift) + (n << 24));
@@ -77,7 +77,7 @@ void vb_multipath_take(const struct vb_qp *qp, struct vb_outgoing *out, uint32_t
 
 void vb_multipath_go_by_another(struct vb_qp *qp, struct vb_outgoing *out, uint32_t psn)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	if (!paths)
 		return;
 	if (paths->count != VB_PATHS_ALL)
@@ -94,7 +94,7 @@ static void give_another_port(struct vb_qp *qp, struct vb_multipath *paths, uint
 
 void vb_multipath_leave(struct vb_qp *qp, uint32_t psn)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	if (!paths || paths->count == VB_PATHS_ALL)
 		return;
 	paths->left++;
@@ -103,7 +103,7 @@ void vb_multipath_leave(struct vb_qp *qp, uint32_t psn)
 
 void vb_multipath_renew(struct vb_qp *qp, uint32_t psn)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	if (!paths || paths->count == VB_PATHS_ALL || ((psn - paths->renewed_psn) & VB_PSN_MASK) < RENEWED_EVERY)
 		return;
 	paths->renewed_psn = psn;
@@ -114,7 +114,7 @@ void vb_multipath_renew(struct vb_qp *qp, uint32_t psn)
 
 void vb_multipath_note_rtt(struct vb_qp *qp, uint32_t psn, vb_time rtt)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	const uint64_t ns = (uint64_t)rtt / VB_NS;
 	if (!paths || paths->count == VB_PATHS_ALL)
 		return;
@@ -125,7 +125,7 @@ void vb_multipath_note_rtt(struct vb_qp *qp, uint32_t psn, vb_time rtt)
 
 struct vb_paths_account vb_multipath_account(const struct vb_qp *qp)
 {
-	const struct vb_multipath *paths = paths_of(qp);
+	const struct vb_multipath *paths = vb_multipath_of(qp);
 	struct vb_paths_account account = { 0 };
 	if (!paths)
 		return account;

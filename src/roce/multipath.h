@@ -27,6 +27,8 @@ struct vb_multipath {
 	struct vb_one_path path[];
 };
 
+/* NULL: the QP has one path. */
+struct vb_multipath *vb_multipath_of(const struct vb_qp *qp);
 /* Of the packet at psn, sent for the first time. */
 uint32_t vb_multipath_path(const struct vb_multipath *paths, uint32_t psn);
 /* As many as the lane's configuration says; NULL: one, the QP's own flow, or no memory for more. */

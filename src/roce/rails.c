@@ -26,15 +26,9 @@ enum {
 #define DEAD_LEAST (4 * VB_MS)
 #define DEAD_MOST  (20 * VB_MS)
 
-static struct vb_multipath *paths_of(const struct vb_qp *qp)
-{
-	const struct vb_selective *s = vb_roce(qp)->selective;
-	return s ? s->paths : NULL;
-}
-
 bool vb_rails_are_of_use(const struct vb_qp *qp)
 {
-	const struct vb_multipath *paths = paths_of(qp);
+	const struct vb_multipath *paths = vb_multipath_of(qp);
 	return paths && paths->count > 1 && paths->count != VB_PATHS_ALL;
 }
 
@@ -56,7 +50,7 @@ static void put_all(struct vb_multipath *paths, unsigned rail)
 
 void vb_rails_note_sent(struct vb_qp *qp, uint32_t psn, uint32_t span, bool is_again)
 {
-	const struct vb_multipath *paths = paths_of(qp);
+	const struct vb_multipath *paths = vb_multipath_of(qp);
 	struct vb_sent *sent = &vb_roce(qp)->selective->sent;
 	if (!paths || paths->rails.sent == 0 || !vb_sent_is_kept(sent))
 		return;
@@ -72,7 +66,7 @@ void vb_rails_note_sent(struct vb_qp *qp, uint32_t psn, uint32_t span, bool is_a
 void vb_rails_begin_account(struct vb_qp *qp)
 {
 	const struct vb_requester *rq = &qp->requester;
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	if (!paths)
 		return;
 	paths->rails.seen = (struct vb_seen){ 0 };
@@ -92,10 +86,14 @@ struct vb_seen *vb_rails_seen(const struct vb_qp *qp, uint32_t psn, bool is_othe
 	return went_by_second(qp, psn) != is_other && s->paths ? &s->paths->rails.seen : &s->seen;
 }
 
+static vb_time within(vb_time span, vb_time least, vb_time most)
+{
+	return span < least ? least : span < most ? span : most;
+}
+
 vb_time vb_rails_slack(const struct vb_qp *qp)
 {
-	vb_time srtt = vb_roce(qp)->recovery.srtt;
-	return srtt < SLACK_LEAST ? SLACK_LEAST : srtt < SLACK_MOST ? srtt : SLACK_MOST;
+	return within(vb_roce(qp)->recovery.srtt, SLACK_LEAST, SLACK_MOST);
 }
 
 vb_time vb_rails_slack_of_responses(const struct vb_qp *qp)
@@ -122,10 +120,12 @@ static void leave(struct vb_multipath *paths, unsigned rail)
 	assert(!has_both(rails));
 }
 
-static void forget_rtts(struct vb_rail *rail)
+static void forget_rtts(struct vb_rails *rails)
 {
-	rail->rtts = 0;
-	rail->rtt_sum = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		rails->rail[i].rtts = 0;
+		rails->rail[i].rtt_sum = 0;
+	}
 }
 
 /* 0: too few were measured. */
@@ -141,8 +141,7 @@ static unsigned longer_of(struct vb_rails *rails)
 	if (a == 0 || b == 0)
 		return 2;
 	assert(a > 0 && b > 0);
-	for (unsigned i = 0; i < 2; i++)
-		forget_rtts(&rails->rail[i]);
+	forget_rtts(rails);
 	if (a > 2 * b + LONGER_BY)
 		return 0;
 	return b > 2 * a + LONGER_BY ? 1 : 2;
@@ -160,8 +159,7 @@ static void use_both(struct vb_multipath *paths)
 	for (unsigned i = 0; i < paths->count; i++)
 		put(paths, i, i % 2);
 	clear_losses(rails);
-	for (unsigned i = 0; i < 2; i++)
-		forget_rtts(&rails->rail[i]);
+	forget_rtts(rails);
 	rails->both_since = rails->sent;
 	assert(has_both(rails));
 }
@@ -185,7 +183,7 @@ static void look(struct vb_multipath *paths)
 
 void vb_rails_open(struct vb_qp *qp)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	assert(vb_rails_are_of_use(qp) && !paths->rails.is_open);
 	paths->rails.is_open = true;
 	use_both(paths);
@@ -200,7 +198,7 @@ void vb_rails_respond(struct vb_qp *qp)
 
 void vb_rails_close(struct vb_qp *qp)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	if (!paths || !paths->rails.is_open)
 		return;
 	paths->rails.is_open = false;
@@ -239,8 +237,7 @@ void vb_rails_take(const struct vb_qp *qp, struct vb_multipath *paths, unsigned 
 
 static vb_time two_round_trips(const struct vb_qp *qp)
 {
-	const vb_time two = 2 * vb_roce(qp)->recovery.srtt;
-	return two < DEAD_LEAST ? DEAD_LEAST : two < DEAD_MOST ? two : DEAD_MOST;
+	return within(2 * vb_roce(qp)->recovery.srtt, DEAD_LEAST, DEAD_MOST);
 }
 
 /* A queue that is full loses many too, but not all of them for so long. */
@@ -274,7 +271,7 @@ void vb_rails_undo(const struct vb_qp *qp, struct vb_multipath *paths, const str
 
 void vb_rails_note_loss(struct vb_qp *qp, uint32_t psn, bool is_response)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	const vb_time now = qp->lane->now;
 	if (!paths || !paths->rails.is_open)
 		return;
@@ -296,7 +293,7 @@ void vb_rails_note_loss(struct vb_qp *qp, uint32_t psn, bool is_response)
 
 void vb_rails_note_arrival(struct vb_qp *qp, uint32_t psn)
 {
-	struct vb_multipath *paths = paths_of(qp);
+	struct vb_multipath *paths = vb_multipath_of(qp);
 	if (paths)
 		paths->rails.rail[went_by_second(qp, psn)].lost = 0;
 }
@@ -311,7 +308,7 @@ void vb_rails_note_rtt(struct vb_multipath *paths, unsigned path, vb_time rtt)
 
 void vb_rails_account(const struct vb_qp *qp, struct vb_moves *moves)
 {
-	const struct vb_multipath *paths = paths_of(qp);
+	const struct vb_multipath *paths = vb_multipath_of(qp);
 	if (!paths)
 		return;
 	moves->sent = paths->rails.sent;

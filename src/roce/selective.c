@@ -489,7 +489,7 @@ static bool take_executed(struct vb_qp *qp, uint32_t end, uint32_t *acked, vb_ti
 	return is_news;
 }
 
-/* False as keep(). What is sent again in the same instant counts as sent later. */
+/* Account is kept as by keep(), and a packet that is sent again in the same instant counts as sent later. */
 static bool keep_before(struct vb_qp *qp, vb_time now)
 {
 	return keep(qp, vb_time_add(now, -1), now);

@@ -1,7 +1,7 @@
 /* The congestion control of each QP with a peer, and what the QP carried, which VERBENA_STATS=1 prints: a line for each
- * QP that carried most, and one for all the others. Kept only with that setting or
- * a capture, and in memory that does not grow with
- * their number: it is printed at exit, which a signal handler may have called in the middle of malloc(). */
+ * QP that carried most, and one for all the others. Kept only with that setting or a capture, and in
+ * memory that does not grow with their number: it is printed at exit, which a signal handler may have called in the
+ * middle of malloc(). */
 #include "base/invariant.h"
 #include "host/process.h"
 

@@ -552,14 +552,21 @@ static struct two *open_rails(enum vb_wr_opcode opcode)
 	return two;
 }
 
+/* For what the first asks of the second, from now on. */
+static void assert_uses_both(struct two *two, unsigned sender, enum vb_wr_opcode opcode)
+{
+	by_second(&two->end[sender]);
+	exchange(two, 0, opcode, 1000);
+	unsigned share = by_second(&two->end[sender]);
+	assert_true(share >= 40 && share <= 60);
+}
+
 static void qp__with_many_paths_uses_both_links(void **state)
 {
 	static const enum vb_wr_opcode opcodes[] = { VB_WR_RDMA_WRITE, VB_WR_RDMA_READ };
 	for (unsigned i = 0; i < 2; i++) {
 		struct two *two = open_rails(opcodes[i]);
-		exchange(two, 0, opcodes[i], 1000);
-		unsigned share = by_second(&two->end[i]);
-		assert_true(share >= 40 && share <= 60);
+		assert_uses_both(two, i, opcodes[i]);
 		assert_int_equal(counter(two, 0, VB_RETRANSMITTED) + counter(two, 1, VB_RETRANSMITTED), 0);
 		close_two(two);
 	}
@@ -581,10 +588,7 @@ static void rail__that_dies_is_left_and_used_again(void **state)
 	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 0);
 	mend(two, 1);
 	exchange(two, 0, VB_WR_RDMA_WRITE, 10000); /* half a second */
-	by_second(&two->end[0]);
-	exchange(two, 0, VB_WR_RDMA_WRITE, 1000);
-	unsigned share = by_second(&two->end[0]);
-	assert_true(share >= 40 && share <= 60);
+	assert_uses_both(two, 0, VB_WR_RDMA_WRITE);
 	assert_written(two, 0);
 	close_two(two);
 }
@@ -602,10 +606,7 @@ static void qp__moves_from_the_first_rail_and_has_two_again(void **state)
 	mend(two, 0);
 	exchange(two, 0, VB_WR_RDMA_WRITE, 10000);
 	assert_int_equal(counter(two, 0, VB_PATH_RETURNS), 1);
-	by_second(&two->end[0]);
-	exchange(two, 0, VB_WR_RDMA_WRITE, 1000);
-	unsigned share = by_second(&two->end[0]);
-	assert_true(share >= 40 && share <= 60);
+	assert_uses_both(two, 0, VB_WR_RDMA_WRITE);
 	assert_written(two, 0);
 	close_two(two);
 }
@@ -636,10 +637,7 @@ static void reads__go_on_when_either_rail_dies(void **state)
 		assert_true(link == 0 ? share >= 98 : share <= 2);
 		mend(two, link);
 		exchange(two, 0, VB_WR_RDMA_READ, 10000);
-		by_second(&two->end[1]);
-		exchange(two, 0, VB_WR_RDMA_READ, 1000);
-		share = by_second(&two->end[1]);
-		assert_true(share >= 40 && share <= 60);
+		assert_uses_both(two, 1, VB_WR_RDMA_READ);
 		close_two(two);
 	}
 }
