@@ -37,10 +37,12 @@ static bool is_after(const struct vb_arrival *arrival, const struct vb_qp *qp, u
 	return later > 0 || (later == 0 && vb_psn_diff(arrival->psn, psn) > 0);
 }
 
-/* It is the first one that has arrived, and the second is still on its way. RFC 8985, section 6.2, step 2. */
+/* It is the first one that has arrived, and the second is still on its way, or may be: no round trip is known yet. RFC
+ * 8985, section 6.2, step 2. */
 static bool is_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time took)
 {
-	return has_bit(qp, selective_of(qp)->sent.again, psn) && took < selective_of(qp)->least_rtt;
+	const vb_time least = selective_of(qp)->least_rtt;
+	return has_bit(qp, selective_of(qp)->sent.again, psn) && (least == 0 || took < least);
 }
 
 static struct vb_arrival arrival_of(const struct vb_qp *qp, uint32_t psn, vb_time now)

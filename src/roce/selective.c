@@ -112,6 +112,12 @@ static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 	return true;
 }
 
+/* A packet that is sent again in the same instant counts as sent later. */
+static bool keep_from_now(struct vb_qp *qp, vb_time now)
+{
+	return keep(qp, vb_time_add(now, -1), now);
+}
+
 void vb_selective_forget_sent(struct vb_qp *qp)
 {
 	struct vb_selective *s = selective_of(qp);
@@ -400,7 +406,7 @@ void vb_selective_judge(struct vb_qp *qp, vb_time now)
 void vb_selective_await(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	vb_selective_note_executed(qp, vb_psn_add(psn, 1));
-	if (!is_under_way(qp, psn) || !keep(qp, now, now))
+	if (!is_under_way(qp, psn) || !keep_from_now(qp, now))
 		return;
 	vb_seen_request(qp, psn, now);
 	vb_seen_response(qp, psn, now);
@@ -428,7 +434,7 @@ void vb_selective_hold(struct vb_qp *qp, const struct vb_packet *packet, vb_time
 		return;
 	}
 	vb_selective_note_executed(qp, vb_psn_add(wqe->first_psn, response_end(wqe, psn_index(wqe, packet->psn))));
-	if (!keep(qp, now, now))
+	if (!keep_from_now(qp, now))
 		return;
 	uint32_t acked = 0;
 	switch (vb_hold_put(&s->responses, qp->requester.una_psn, packet, 1, vb_roce_hold_of(qp))) {
@@ -483,16 +489,10 @@ static bool take_executed(struct vb_qp *qp, uint32_t end, uint32_t *acked, vb_ti
 	const struct vb_selective *s = selective_of(qp);
 	bool is_behind = vb_psn_diff(s->executed_psn, qp->requester.una_psn) < 0, is_news = false;
 	uint32_t psn = is_behind ? qp->requester.una_psn : s->executed_psn;
-	for (; vb_psn_diff(end, psn) > 0 && is_under_way(qp, psn) && keep(qp, now, now); psn = vb_psn_add(psn, 1))
+	for (; vb_psn_diff(end, psn) > 0 && is_under_way(qp, psn) && keep_from_now(qp, now); psn = vb_psn_add(psn, 1))
 		is_news |= take_bit(qp, psn, acked, now);
 	vb_selective_note_executed(qp, psn);
 	return is_news;
-}
-
-/* Account is kept as by keep(), and a packet that is sent again in the same instant counts as sent later. */
-static bool keep_before(struct vb_qp *qp, vb_time now)
-{
-	return keep(qp, vb_time_add(now, -1), now);
 }
 
 static bool was_just_sent_again(const struct vb_qp *qp, uint32_t psn, vb_time now)
@@ -506,7 +506,7 @@ static bool was_just_sent_again(const struct vb_qp *qp, uint32_t psn, vb_time no
 static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (!is_under_way(qp, psn) || !keep_before(qp, now) || vb_sent_is_settled(&s->sent, psn))
+	if (!is_under_way(qp, psn) || !keep_from_now(qp, now) || vb_sent_is_settled(&s->sent, psn))
 		return;
 	if (was_just_sent_again(qp, psn, now))
 		return;
@@ -523,7 +523,7 @@ void vb_selective_lose_response(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	assert(s);
-	if (!is_under_way(qp, psn) || !keep_before(qp, now) || vb_sent_is_settled(&s->sent, psn))
+	if (!is_under_way(qp, psn) || !keep_from_now(qp, now) || vb_sent_is_settled(&s->sent, psn))
 		return;
 	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
 	if (!is_read(wqe) || was_just_sent_again(qp, psn, now))
@@ -557,7 +557,7 @@ void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packe
 		uint32_t psn = vb_psn_add(packet->psn, i);
 		if (!(packet->bits[i / 64] >> i % 64 & 1) || !is_under_way(qp, psn))
 			continue;
-		if (!keep(qp, now, now))
+		if (!keep_from_now(qp, now))
 			return;
 		is_news |= take_bit(qp, psn, &acked, now);
 	}

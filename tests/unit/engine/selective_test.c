@@ -79,6 +79,28 @@ static void requester__takes_what_comes_too_soon_for_what_was_sent_first(void **
 	close_rig(rig, qp);
 }
 
+/* The same before any round trip is known. */
+static void requester__takes_what_was_sent_again_for_the_first_until_it_knows_better(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	post_writes(rig, qp, 5); /* PSNs 0 to 4 */
+	wait(rig, ROUND_TRIP);
+	receive_bitmap(rig, qp, 0, 1 << 1 | 1 << 3, 0);
+	assert_leaves(rig, 2, (uint32_t[]){ 0, 2 });
+	do { /* until the oldest is a probe */
+		assert_true(vb_time_since(VB_S, rig->now) < 100 * VB_MS);
+		wait(rig, ROUND_TRIP);
+	} while (rig_transmit(rig) == 0 || left(rig, 0)->psn != RIG_SQ_PSN);
+	wait(rig, ROUND_TRIP / 8);
+	receive_bitmap(rig, qp, 2, 1 << 3, 0);
+	wait(rig, ROUND_TRIP / 8);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_int_equal(rig_counter(rig, VB_LOST), 2);
+	assert_int_equal(packets_in_flight(qp), 2);
+	close_rig(rig, qp);
+}
+
 /* One that is lost of them keeps nobody waiting for a probe. */
 static void requester__asks_more_than_once_a_window(void **state)
 {
@@ -429,6 +451,7 @@ int main(void)
 		cmocka_unit_test(requester__sends_again_what_is_missing_alone),
 		cmocka_unit_test(requester__sends_again_what_is_lost_once_more),
 		cmocka_unit_test(requester__takes_what_comes_too_soon_for_what_was_sent_first),
+		cmocka_unit_test(requester__takes_what_was_sent_again_for_the_first_until_it_knows_better),
 		cmocka_unit_test(requester__asks_more_than_once_a_window),
 		cmocka_unit_test(requester__asks_a_silent_peer_by_other_ports),
 		cmocka_unit_test(requester__hears_of_what_is_behind_a_request_that_fails),
