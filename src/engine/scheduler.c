@@ -9,6 +9,7 @@
 #include "roce/echo.h"
 #include "roce/failover.h"
 #include "roce/roce.h"
+#include "roce/selective.h"
 
 /* ---- Held -------------------------------------------------------------------------------------------------------- */
 
@@ -70,6 +71,8 @@ struct vb_deadline vb_lane_next_deadline(const struct vb_lane *lane)
 	struct vb_deadline deadline = vb_deadline_earlier(
 		vb_timers_next(&lane->timers), vb_timers_next(&vb_roce_lane(lane)->congestion_timers));
 	deadline = vb_deadline_earlier(deadline, vb_roce_lane(lane)->away_due);
+	if (!vb_list_empty(&vb_roce_lane(lane)->early))
+		deadline = vb_deadline_earlier(deadline, (struct vb_deadline){ lane->now, true });
 	if (!vb_list_empty(&lane->watched))
 		deadline = vb_deadline_earlier(deadline, vb_local_next_deadline(lane));
 	if (!vb_list_empty(&vb_roce_lane(lane)->acks) && !vb_roce_lane(lane)->replies_held) {
@@ -108,8 +111,8 @@ bool vb_lane_is_quiet(const struct vb_lane *lane)
 {
 	return vb_list_empty(&lane->ready) && vb_list_empty(&vb_roce_lane(lane)->raw_ready) &&
 	       vb_list_empty(&vb_roce_lane(lane)->acks) && vb_list_empty(&lane->notices) &&
-	       vb_list_empty(&lane->wanted) && vb_list_empty(&vb_roce_lane(lane)->away) &&
-	       vb_roce_lane(lane)->congestion_timers.count == 0 &&
+	       vb_list_empty(&lane->wanted) && vb_list_empty(&vb_roce_lane(lane)->early) &&
+	       vb_list_empty(&vb_roce_lane(lane)->away) && vb_roce_lane(lane)->congestion_timers.count == 0 &&
 	       vb_roce_lane(lane)->echo_next == vb_roce_lane(lane)->echo_tail && !vb_lane_has_doorbells(lane);
 }
 
@@ -137,6 +140,7 @@ void vb_lane_advance(struct vb_lane *lane, vb_time now)
 		vb_local_advance(lane, now);
 	if (vb_roce_lane(lane)->away_due.is_set)
 		vb_failover_advance(lane, now);
+	vb_early_advance(lane, now);
 	vb_lane_reap(lane);
 	assert(vb_list_empty(&lane->failing));
 }

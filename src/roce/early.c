@@ -12,6 +12,7 @@
 enum {
 	TOLD_AGAIN = 8,
 	TELL_EVERY = 64, /* packets that are held before the peer hears of them, though it does not ask */
+	PIECE = 64,      /* packets that are executed at once; what comes meanwhile waits in the receive buffer */
 };
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
@@ -221,22 +222,47 @@ void vb_early_stop(struct vb_qp *qp)
 	if (!s)
 		return;
 	vb_hold_clear(&s->requests, vb_roce_hold_of(qp));
+	vb_list_remove(&s->early_link);
 	assert(!vb_early_has_any(qp));
 	memset(s->untold, 0, sizeof(s->untold));
 }
 
-void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now)
+/* False: it is not its turn, there is no receive for it, or it is refused and comes again. */
+static bool execute_next(struct vb_qp *qp, vb_time now)
+{
+	const uint32_t psn = qp->responder.expected_psn;
+	const struct vb_held *held = vb_hold_at(&selective_of(qp)->requests, psn);
+	if (!held || vb_is_failing(qp))
+		return false;
+	vb_responder_execute(qp, &held->packet, now);
+	if (qp->responder.expected_psn == psn)
+		return false;
+	pass(qp, psn);
+	return true;
+}
+
+static void execute_piece(struct vb_qp *qp, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	const struct vb_held *held;
+	unsigned executed = 0;
+	while (executed < PIECE && execute_next(qp, now))
+		executed++;
+	if (vb_is_failing(qp))
+		return;
+	if (executed == PIECE && !vb_list_linked(&s->early_link))
+		vb_list_add_tail(&vb_roce_lane_of(qp)->early, &s->early_link);
+	say(qp, now);
+}
+
+void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now)
+{
 	pass(qp, from);
-	while ((held = vb_hold_at(&s->requests, qp->responder.expected_psn)) && !vb_is_failing(qp)) {
-		from = qp->responder.expected_psn;
-		vb_responder_execute(qp, &held->packet, now);
-		if (qp->responder.expected_psn == from)
-			break; /* no receive, or a refusal: it comes again */
-		pass(qp, from);
-	}
-	if (!vb_is_failing(qp))
-		say(qp, now);
+	execute_piece(qp, now);
+}
+
+void vb_early_advance(struct vb_lane *lane, vb_time now)
+{
+	struct vb_list *node = vb_list_pop(&vb_roce_lane(lane)->early);
+	if (node)
+		execute_piece(vb_container_of(node, struct vb_selective, early_link)->qp, now);
 }

@@ -29,6 +29,8 @@ int vb_selective_begin(struct vb_qp *qp, uint32_t peer_hold)
 		s = vb_roce(qp)->selective = calloc(1, sizeof(*s));
 		if (!s)
 			return -ENOMEM;
+		s->qp = qp;
+		vb_list_init(&s->early_link);
 		s->executed_psn = s->cut_psn = qp->requester.una_psn;
 		s->told_overflow = s->own_overflow = vb_roce_lane_of(qp)->overflow;
 	}
@@ -62,6 +64,7 @@ void vb_selective_end(struct vb_qp *qp)
 	struct vb_selective *s = selective_of(qp);
 	if (!s)
 		return;
+	vb_list_remove(&s->early_link);
 	vb_hold_clear(&s->requests, vb_roce_hold_of(qp));
 	vb_hold_clear(&s->responses, vb_roce_hold_of(qp));
 	vb_sent_forget(&s->sent);

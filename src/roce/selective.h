@@ -52,11 +52,13 @@ struct vb_resent {
 };
 
 struct vb_selective {
+	struct vb_qp *qp;
 	struct vb_multipath *paths;   /* NULL: one, the QP's flow */
 	struct vb_failover *failover; /* NULL: it has no other pair of addresses */
 
 	/* The responder's. */
 	struct vb_hold requests;
+	struct vb_list early_link;        /* in the lane's, while it goes on to execute what is held */
 	uint64_t untold[VB_BITMAPS / 64]; /* of each bitmap: something in it is to be told */
 	uint32_t held_untold;             /* packets that came since the newest bitmap left */
 	uint32_t duplicate;               /* as in a bitmap: what came twice, and how often something did */
@@ -180,5 +182,7 @@ void vb_early_note_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now);
 void vb_early_note_duplicate(struct vb_qp *qp, uint32_t psn);
 /* expected_psn was `from` before the newest request was executed: those behind it that are held are. */
 void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now);
+/* The next of many, of a QP of the lane: as long as it has any in its list, for it holds up what comes. */
+void vb_early_advance(struct vb_lane *lane, vb_time now);
 
 #endif

@@ -193,6 +193,7 @@ void vb_roce_lane_init(struct vb_roce_lane *roce)
 	for (unsigned i = 0; i < VB_LANE_CLASSES; i++)
 		vb_list_init(&roce->held[i]);
 	vb_list_init(&roce->acks);
+	vb_list_init(&roce->early);
 	vb_list_init(&roce->away);
 	vb_list_init(&roce->replies);
 	vb_list_init(&roce->mcast);
@@ -202,6 +203,7 @@ void vb_roce_lane_init(struct vb_roce_lane *roce)
 void vb_roce_lane_deinit(struct vb_roce_lane *roce)
 {
 	assert(vb_list_empty(&roce->acks) && vb_list_empty(&roce->mcast) && vb_list_empty(&roce->away));
+	assert(vb_list_empty(&roce->early));
 	vb_hold_pool_deinit(&roce->hold);
 	free(roce->echo_replies);
 	vb_timers_deinit(&roce->congestion_timers);

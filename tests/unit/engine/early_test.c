@@ -27,6 +27,47 @@ static void responder__holds_what_is_early_and_executes_it_in_its_turn(void **st
 	close_rig(rig, qp);
 }
 
+/* What comes meanwhile waits in the receive buffer. */
+static void responder__executes_many_that_are_held_piece_by_piece(void **state)
+{
+	enum { MANY = 200, PIECE = 64 };
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	for (uint32_t ahead = 1; ahead < MANY; ahead++) {
+		receive_write(rig, qp, ahead);
+		rig_transmit(rig);
+	}
+	assert_false(vb_lane_next_deadline(rig->lane).is_set);
+	receive_write(rig, qp, 0);
+	assert_ack(rig, PIECE);
+	for (uint32_t executed = PIECE + 1; executed < MANY; executed += PIECE) {
+		assert_true(was_written(rig, executed - 1));
+		assert_false(was_written(rig, executed));
+		assert_false(vb_lane_is_quiet(rig->lane));
+		assert_true(vb_deadline_due(vb_lane_next_deadline(rig->lane), rig->now));
+		vb_lane_advance(rig->lane, rig->now);
+		rig_transmit(rig);
+	}
+	assert_true(was_written(rig, MANY - 1));
+	assert_int_equal(held_bytes(rig), 0);
+	assert_false(vb_lane_next_deadline(rig->lane).is_set);
+	close_rig(rig, qp);
+}
+
+static void responder__may_go_with_many_that_are_held(void **state)
+{
+	enum { MANY = 200 };
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	for (uint32_t ahead = 1; ahead < MANY; ahead++)
+		receive_write(rig, qp, ahead);
+	receive_write(rig, qp, 0);
+	assert_true(held_bytes(rig) > 0);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	vb_lane_advance(rig->lane, rig->now);
+	rig_close(rig);
+}
+
 /* What was acknowledged comes again: the acknowledgement was lost, and the port that it went by may be that of a path
  * that died. */
 static void responder__acknowledges_by_another_port_after_a_duplicate(void **state)
@@ -368,6 +409,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(responder__holds_what_is_early_and_executes_it_in_its_turn),
+		cmocka_unit_test(responder__executes_many_that_are_held_piece_by_piece),
+		cmocka_unit_test(responder__may_go_with_many_that_are_held),
 		cmocka_unit_test(responder__acknowledges_by_another_port_after_a_duplicate),
 		cmocka_unit_test(responder__executes_each_once_whatever_came_twice),
 		cmocka_unit_test(responder__answers_a_held_read_in_its_turn),
