@@ -72,11 +72,17 @@ static bool reserve(struct vb_hold *hold, uint32_t psns, struct vb_hold_pool *po
 	return true;
 }
 
+static void trim(struct vb_hold_pool *pool, uint64_t most);
+
 /* All places are empty. */
 static void give_back(struct vb_hold *hold, struct vb_hold_pool *pool)
 {
 	assert(hold->count == 0 && hold->bytes == ring_bytes(places_of(hold)));
 	pool->used -= hold->bytes;
+	if (pool->used == 0) {
+		pool->most = 0;
+		trim(pool, VB_HOLD_SPARE_BYTES);
+	}
 	free(hold->places);
 	free(hold->bits);
 	*hold = (struct vb_hold){ 0 };
@@ -120,28 +126,37 @@ static struct vb_held *take_cell(struct vb_hold_pool *pool, uint32_t room)
 	return held;
 }
 
+static uint64_t spare_most(const struct vb_hold_pool *pool)
+{
+	uint64_t rest = pool->most > pool->used ? pool->most - pool->used : 0;
+	return rest > VB_HOLD_SPARE_BYTES ? rest : VB_HOLD_SPARE_BYTES;
+}
+
 static void give_cell(struct vb_hold_pool *pool, struct vb_held *held)
 {
 	struct vb_held **spares = spares_of(pool, held->room);
-	if (!spares || pool->spare_bytes + bytes_of(held->room) > VB_HOLD_SPARE_BYTES) {
+	if (!spares || pool->spare_bytes + bytes_of(held->room) > spare_most(pool)) {
 		free(held);
 		return;
 	}
 	held->next = *spares;
 	*spares = held;
 	pool->spare_bytes += bytes_of(held->room);
-	assert(pool->spare_bytes <= VB_HOLD_SPARE_BYTES);
+	assert(pool->spare_bytes <= spare_most(pool));
+}
+
+static void trim(struct vb_hold_pool *pool, uint64_t most)
+{
+	for (unsigned i = 0; i < VB_HOLD_SIZES; i++)
+		while (pool->spare[i] && pool->spare_bytes > most)
+			free(take_cell(pool, (uint32_t)LEAST_ROOM << i));
+	assert(pool->spare_bytes <= most);
 }
 
 void vb_hold_pool_deinit(struct vb_hold_pool *pool)
 {
 	assert(pool->used == 0);
-	for (unsigned i = 0; i < VB_HOLD_SIZES; i++)
-		for (struct vb_held *held; (held = pool->spare[i]);) {
-			pool->spare[i] = held->next;
-			free(held);
-		}
-	pool->spare_bytes = 0;
+	trim(pool, 0);
 }
 
 static uint32_t cost_of(const struct vb_packet *packet)
@@ -198,6 +213,8 @@ enum vb_hold_outcome vb_hold_put(
 	hold->count++;
 	hold->bytes += cost;
 	pool->used += cost;
+	if (pool->used > pool->most)
+		pool->most = pool->used;
 	return VB_HOLD_TAKEN;
 }
 

@@ -42,13 +42,15 @@ enum vb_hold_outcome {
 #define VB_HOLD_SPARE_BYTES (4u << 20)
 
 /* Shared by all stores of a lane. Copies whose turn has come are kept for the next loss, for to have the system give
- * and take as much memory for each takes longer than to copy. */
+ * and take as much memory for each takes longer than to copy: as many as were used since all stores were empty, for on
+ * a long way they never are while it loses packets. */
 struct vb_hold_pool {
 	uint32_t of_qp;   /* bytes that a store may take */
 	uint64_t of_lane; /* bytes that all may take together */
 	uint64_t used;    /* bytes that they take */
+	uint64_t most;    /* of used, since that was 0 */
 	struct vb_held *spare[VB_HOLD_SIZES];
-	uint32_t spare_bytes; /* VB_HOLD_SPARE_BYTES at most; none of used */
+	uint64_t spare_bytes; /* none of used; with that most at most, or VB_HOLD_SPARE_BYTES if that is more */
 };
 
 /* first: the PSN whose turn it is; packet->psn lies beyond it. */

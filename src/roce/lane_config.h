@@ -56,7 +56,7 @@ enum vb_recovery_kind {
 #define VB_PATHS_MAX 256
 #define VB_PATHS_ALL UINT16_MAX /* each flowlet its own port, drawn from all there are */
 
-#define VB_HOLD_BYTES      (32u << 20) /* a second's eighth at 2 Gb/s */
+#define VB_HOLD_BYTES      (48u << 20) /* three round trips of 100 ms at 1 Gb/s, in packets of 1 KiB */
 #define VB_HOLD_LANE_BYTES (256u << 20)
 
 struct vb_lane_config {

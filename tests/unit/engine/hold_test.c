@@ -225,6 +225,25 @@ static void hold__keeps_no_more_spare_than_it_may(void **state)
 	close_store(s);
 }
 
+/* On a long way that loses packets the store is hardly ever empty, and as much is held again and again. */
+static void hold__keeps_spare_what_it_used_until_it_is_empty(void **state)
+{
+	enum { MANY = 2 * VB_HOLD_SPARE_BYTES / 4096 };
+	struct store *s = open_store();
+	uint8_t payload[4096] = { 1 };
+	s->pool.of_qp = s->pool.of_lane = 3 * VB_HOLD_SPARE_BYTES;
+	for (uint32_t i = 1; i < MANY; i++)
+		put_large(s, i, payload, sizeof(payload));
+	const uint64_t used = s->pool.used;
+	vb_hold_pass(&s->hold, FIRST, vb_psn_add(FIRST, MANY - 1), &s->pool);
+	assert_int_equal(s->hold.count, 1);
+	assert_in_range(s->pool.used + s->pool.spare_bytes, used - 5000, used);
+	vb_hold_pass(&s->hold, vb_psn_add(FIRST, MANY - 1), vb_psn_add(FIRST, MANY), &s->pool);
+	assert_int_equal(s->pool.used, 0);
+	assert_in_range(s->pool.spare_bytes, VB_HOLD_SPARE_BYTES - 5000, VB_HOLD_SPARE_BYTES);
+	close_store(s);
+}
+
 static void bitmap__tells_nothing_of_what_is_not_in_reach(void **state)
 {
 	struct store *s = open_store();
@@ -252,6 +271,7 @@ int main(void)
 		cmocka_unit_test(hold__passes_whatever_began_before),
 		cmocka_unit_test(hold__uses_copies_again),
 		cmocka_unit_test(hold__keeps_no_more_spare_than_it_may),
+		cmocka_unit_test(hold__keeps_spare_what_it_used_until_it_is_empty),
 		cmocka_unit_test(bitmap__tells_nothing_of_what_is_not_in_reach),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
