@@ -4,9 +4,9 @@
  * measured, or where much is lost. All others are a bad link's, and the window is right as it is.
  *
  * How long the way is, a flow knows only if it has once been there without a queue. So it gives way now and then, which
- * is to have a window of one packet for a moment. Flows that share a queue and have the same cause do so at the same
- * time, and all see the empty way. A flow for which the queue stays, time after time, is beside somebody who does not
- * mind queues, as TCP: it then goes by losses alone, until the queue is short again.
+ * is to have a window of one packet for a moment, on a long way a small one. Flows that share a queue and have the same
+ * cause do so at the same time, and all see the empty way. A flow for which the queue stays, time after time, is beside
+ * somebody who does not mind queues, as TCP: it then goes by losses alone, until the queue is short again.
  *
  * Marks and CNPs cut the window as DCTCP does (Alizadeh et al., SIGCOMM 2010). On long ways packets leave evenly.
  * Times are kept as nanoseconds, so that the state is two cache lines.
@@ -23,6 +23,8 @@ enum {
 	GROWTH_MOST = 64,      /* and a 64th of the window at most */
 	VERY_QUIET = 16,       /* rounds, after which */
 	GROWTH_QUIET = 8,      /* it is an 8th */
+	GROWTH_LONG = 16,      /* on long ways a 16th, after QUIET_TO_DOUBLE */
+	WAY_SHARE = 16,        /* of the window: what is kept on a long way to send again what was lost */
 	PACED_LEAST = 1 << 19, /* bytes of a window */
 	LEAST_PACKETS = 2,     /* no cut goes below that */
 	FEW = 4,               /* packets that each flow may have in the queue, whatever it is for the others */
@@ -34,6 +36,7 @@ enum {
 	WAYS_MOST = 6,         /* half round trips, after which it gives way no more, whatever was measured */
 	SELDOM = 64,           /* round trips between two times to give way, where the window is cut */
 	GROUP = 4,             /* the shortest of the newest four to eight round trips is the queue that stands */
+	GROUP_LONG = 1,        /* on long ways of the newest two */
 	UNMEASURED = 3,        /* losses in a row without a round trip between */
 	ALPHA_ONE = 1 << 16,
 };
@@ -45,6 +48,7 @@ enum {
 #define SHORTEST_QUEUE (500 * VB_US)
 
 #define WAY_LEAST 10000000 /* ns, for flows that give way at the same time to meet */
+#define LONG_WAY  10000000 /* ns of the shortest round trip: more than what processes that wake up late vary */
 
 struct state {
 	vb_time least_at;                     /* when a round trip was last about as short as `least` */
@@ -137,10 +141,16 @@ static uint64_t rate(const struct vb_cc *cc, const struct state *state)
 	return cc->window_bytes * quarters / 4 * (VB_S / VB_NS) / state->mean + 1;
 }
 
+static bool is_long_way(const struct state *state)
+{
+	return state->least >= LONG_WAY;
+}
+
 static void answer(struct vb_cc *cc, struct state *state)
 {
 	state->window = clamp(cc, state->window);
-	cc->window_bytes = state->gives_way ? cc->min_window : state->window;
+	const uint32_t of_way = clamp(cc, is_long_way(state) ? state->window / WAY_SHARE : cc->min_window);
+	cc->window_bytes = state->gives_way ? of_way : state->window;
 	cc->rate = rate(cc, state);
 	assert(cc->window_bytes >= cc->min_window && cc->window_bytes <= cc->max_window);
 }
@@ -203,7 +213,7 @@ static void note_variation(const struct vb_cc *cc, struct state *state, uint32_t
 
 static void note_group(struct state *state, uint32_t rtt)
 {
-	if (state->group_has == GROUP) {
+	if (state->group_has >= (is_long_way(state) ? GROUP_LONG : GROUP)) {
 		state->last_group = state->group;
 		state->group_has = 0;
 	}
@@ -383,9 +393,17 @@ static bool may_be_beside_others(const struct vb_cc *cc, const struct state *sta
 	       may_give_way(state, SELDOM / 4, now);
 }
 
+/* On a long way a doubled window is all lost before the second round trip that is too long. Not right after it gave
+ * way, when there is but one. */
+static bool ends_slow_start(const struct state *state)
+{
+	return is_long_way(state) && state->last_group > 0 && waited(state) > 2 * visible(state);
+}
+
 static void heed_queue(struct vb_cc *cc, struct state *state, vb_time now)
 {
 	const bool is_quiet = standing(state) <= visible(state);
+	state->is_past_slow_start |= ends_slow_start(state);
 	state->quiet = is_quiet ? state->quiet + (state->quiet < UINT8_MAX) : 0;
 	if (waited(state) <= allowed(cc, state))
 		take_short(cc, state);
@@ -418,25 +436,29 @@ static void doubt(const struct vb_cc *cc, struct state *state, vb_time now)
 	give_way(state, long_span(state), now);
 }
 
-/* A receive buffer was full, of all that send to it, and its queue may have stood there from the first. */
+/* A receive buffer was full, of all that send to it, and its queue may have stood there from the first. On a long way
+ * most is under way, not in that queue, and the cut shows only after a round trip. */
 static void cut_for_overflow(struct vb_cc *cc, struct state *state)
 {
-	if (!state->has_overflown)
-		cut_to(cc, state, state->window / 2);
+	const bool is_of_last_cut = is_long_way(state) && state->is_settling;
+	if (!state->has_overflown && !is_of_last_cut)
+		cut_to(cc, state, is_long_way(state) ? scaled(state->window, 7, 8) : state->window / 2);
 	state->has_overflown = true;
 	state->gives_way = 0;
 }
 
-/* packets: 0 where they are not counted, which is told once a recovery. */
-static void take_loss(struct vb_cc *cc, struct state *state, uint32_t packets, vb_time now)
+/* count: of packets, 0 where they are not counted, which is told once a recovery. */
+static void take_loss(struct vb_cc *cc, struct state *state, uint32_t count, vb_time now)
 {
-	const bool is_heeded = packets > 0 && state->has_lost;
-	state->round_lost = sum(state->round_lost, packets);
+	const bool is_heeded = count > 0 && state->has_lost;
+	state->round_lost = sum(state->round_lost, count);
 	state->has_lost = true;
 	if (is_heeded)
 		return;
 	state->unmeasured += state->unmeasured < UNMEASURED;
-	if (state->least == 0 || state->unmeasured == UNMEASURED)
+	if (state->least == 0)
+		state->window = larger(state->window / 2, packets(cc, LEAST_PACKETS)); /* and slow start goes on */
+	else if (state->unmeasured == UNMEASURED)
 		cut_to(cc, state, state->window / 2);
 	else if (is_lost_to_queue(cc, state))
 		cut_for_loss(cc, state);
@@ -516,8 +538,18 @@ static void take_cnp(struct vb_cc *cc, struct state *state)
 
 /* ---- Growth ------------------------------------------------------------------------------------------------------ */
 
+/* A round is long. While there is a queue all grow alike, by as much in the same time as on a way of LONG_WAY. */
+static uint32_t increase_on_long_way(const struct state *state)
+{
+	if (state->quiet == 0)
+		return INCREASE * (state->least / LONG_WAY);
+	return larger(INCREASE, state->window / (state->quiet < QUIET_TO_DOUBLE ? GROWTH_MOST : GROWTH_LONG));
+}
+
 static uint32_t increase(const struct state *state)
 {
+	if (is_long_way(state))
+		return increase_on_long_way(state);
 	const uint32_t doublings = smaller(state->quiet / QUIET_TO_DOUBLE, DOUBLINGS_MAX);
 	const uint32_t most = state->window / (state->quiet < VERY_QUIET ? GROWTH_MOST : GROWTH_QUIET);
 	return smaller((uint32_t)INCREASE << doublings, larger(INCREASE, most));

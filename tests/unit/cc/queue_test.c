@@ -300,7 +300,7 @@ static void queue__gives_way_no_longer_when_nothing_is_measured(void **state)
 {
 	struct flow flow;
 	start(&flow, "queue");
-	rounds(&flow, 5, 20 * VB_MS);
+	rounds(&flow, 5, 8 * VB_MS);
 	uint32_t before = flow.cc.window_bytes;
 	lose(&flow);
 	assert_int_equal(flow.cc.window_bytes, PACKET);
@@ -324,8 +324,76 @@ static void queue__is_paced_on_long_ways(void **state)
 	assert_int_equal(flow.cc.rate, 0); /* too small a window */
 	round_of(&flow, 10 * VB_MS);
 	assert_in_range(flow.cc.rate, 2 * 8 * FIRST * 100, 2 * 8 * FIRST * 100 + 1); /* it doubles, in slow start */
-	rounds(&flow, 8, 30 * VB_MS);
-	assert_in_range(flow.cc.rate, (uint64_t)flow.cc.window_bytes * 33, (uint64_t)flow.cc.window_bytes * 100);
+	rounds(&flow, 8, 11 * VB_MS);
+	assert_in_range(flow.cc.rate, (uint64_t)flow.cc.window_bytes * 90, (uint64_t)flow.cc.window_bytes * 200);
+	stop(&flow);
+}
+
+/* Of a way of 100 ms, of which it has 4 MiB; it is in slow start. */
+static void start_on_a_long_way(struct flow *flow)
+{
+	start(flow, "queue");
+	rounds(flow, 6, 100 * VB_MS);
+	assert_int_equal(flow->cc.window_bytes, 4 << 20);
+}
+
+static void queue__ends_slow_start_of_a_long_way_by_the_first_queue(void **state)
+{
+	struct flow flow;
+	start_on_a_long_way(&flow);
+	round_of(&flow, 110 * VB_MS);
+	assert_in_range(flow.cc.window_bytes, 4 << 20, (4 << 20) * 17 / 16);
+	rounds(&flow, 2, 100 * VB_MS);
+	assert_in_range(flow.cc.window_bytes, 4 << 20, (4 << 20) * 20 / 16);
+	stop(&flow);
+}
+
+/* By a 16th of it a round. */
+static void queue__regains_what_a_long_way_holds(void **state)
+{
+	struct flow flow;
+	start_on_a_long_way(&flow);
+	round_of(&flow, 110 * VB_MS);
+	rounds(&flow, 16, 100 * VB_MS);
+	assert_in_range(flow.cc.window_bytes, 8 << 20, 16 << 20);
+	stop(&flow);
+}
+
+static void queue__gives_a_long_way_but_keeps_what_sends_again(void **state)
+{
+	struct flow flow;
+	start_on_a_long_way(&flow);
+	lose(&flow);
+	assert_int_equal(flow.cc.window_bytes, (4 << 20) / 16);
+	rounds(&flow, 3, 100 * VB_MS);
+	assert_true(flow.cc.window_bytes >= 4 << 20);
+	stop(&flow);
+}
+
+static void queue__a_full_receive_buffer_cuts_less_on_a_long_way(void **state)
+{
+	struct flow flow;
+	const struct vb_cc_signal overflow = { .event = VB_CC_LOST, .lost = 1, .is_overflow = true };
+	start_on_a_long_way(&flow);
+	tell(&flow, overflow);
+	assert_int_equal(flow.cc.window_bytes, (4 << 20) / 8 * 7);
+	round_of(&flow, 100 * VB_MS); /* of what left before */
+	const uint32_t before = flow.cc.window_bytes;
+	rounds(&flow, 2, 100 * VB_MS);
+	tell(&flow, overflow);
+	assert_in_range(flow.cc.window_bytes, before / 8 * 7, before);
+	stop(&flow);
+}
+
+/* It says nothing of a queue, and a long way would take long to be learned. */
+static void queue__a_loss_before_the_first_round_trip_ends_no_slow_start(void **state)
+{
+	struct flow flow;
+	start(&flow, "queue");
+	lose(&flow);
+	assert_int_equal(flow.cc.window_bytes, FIRST / 2);
+	rounds(&flow, 2, 100 * VB_MS);
+	assert_int_equal(flow.cc.window_bytes, 2 * FIRST);
 	stop(&flow);
 }
 
@@ -400,6 +468,11 @@ int main(void)
 		cmocka_unit_test(queue__gives_way_to_see_how_long_the_way_is),
 		cmocka_unit_test(queue__gives_way_no_longer_when_nothing_is_measured),
 		cmocka_unit_test(queue__is_paced_on_long_ways),
+		cmocka_unit_test(queue__ends_slow_start_of_a_long_way_by_the_first_queue),
+		cmocka_unit_test(queue__regains_what_a_long_way_holds),
+		cmocka_unit_test(queue__gives_a_long_way_but_keeps_what_sends_again),
+		cmocka_unit_test(queue__a_full_receive_buffer_cuts_less_on_a_long_way),
+		cmocka_unit_test(queue__a_loss_before_the_first_round_trip_ends_no_slow_start),
 		cmocka_unit_test(queue__marks_cut_by_half_of_their_share),
 		cmocka_unit_test(queue__cnps_cut_as_if_all_were_marked),
 		cmocka_unit_test(queue__stands_whatever_it_is_told),
