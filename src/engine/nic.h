@@ -48,6 +48,9 @@
 int vb_qp_create(struct vb_lane *lane, struct vb_qp_config *config, struct vb_qp **qp);
 /* The QP leaves the lane. What is at the port stays valid until it has come back. [lane] */
 int vb_qp_destroy(struct vb_qp *qp);
+/* It is about to be destroyed, reset or to fail: what it has executed is acknowledged once more in the next batch, if
+ * packets of it were lost. False: there is no need. */
+bool vb_qp_takes_leave(struct vb_qp *qp, vb_time now);
 /* Checks the transition and its attributes against the specification's table, then applies them. -EINVAL. [lane] */
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now);
 void vb_qp_query(struct vb_qp *qp, struct vb_qp_attr *attr, struct vb_qp_config *config); /* [lane] */

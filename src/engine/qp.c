@@ -19,6 +19,7 @@
 #include "engine/qp.h"
 #include "engine/transports.h"
 #include "roce/failover.h"
+#include "roce/selective.h"
 
 /* XRC SRQs are for no QP of their own; tags take a send queue that can READ into the SRQ's memory. */
 static bool takes_srq(const struct vb_qp_config *config)
@@ -272,6 +273,13 @@ int vb_qp_destroy(struct vb_qp *qp)
 	assert(!vb_is_failing(qp) && !vb_list_linked(&qp->wait_link) && !qp->local_peer);
 	leave(qp);
 	return 0;
+}
+
+bool vb_qp_takes_leave(struct vb_qp *qp, vb_time now)
+{
+	const enum vb_qp_state state = vb_state(qp);
+	const bool answers = state == VB_QPS_RTR || state == VB_QPS_RTS || state == VB_QPS_SQD;
+	return qp->type == VB_QP_RC && answers && !qp->local_peer && vb_early_takes_leave(qp, now);
 }
 
 void vb_qp_leave_timer(struct vb_qp *qp, struct vb_timer *heir)

@@ -116,6 +116,9 @@ int vb_host_lane_lock_quiet(struct vb_host_lane *host_lane);
 /* Sends at once what is held back: acks, and posts that wait for the next poll. With the mutex held: before a QP
  * leaves, whose peer still waits for it, or before the thread that drives sleeps. */
 void vb_host_lane_settle(struct vb_host_lane *host_lane);
+/* The same for a QP that is to go, which acknowledges more than once what it has executed, if packets of it were lost.
+ */
+void vb_host_lane_take_leave(struct vb_host_lane *host_lane, struct vb_qp *qp);
 
 /* Takes all that the process of qpn has sent so far by memory, with the mutex held: before a QP may receive from there.
  * If its numbers are the same as an earlier QP's, it would take for its own what was sent to that one. */

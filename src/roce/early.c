@@ -145,6 +145,18 @@ static void say(struct vb_qp *qp, vb_time now)
 	vb_responder_ack(qp, vb_responder_ack_syndrome(qp), newest_executed(qp), true, now);
 }
 
+/* Where packets do get lost the newest acknowledgement may have been one: a peer that waits for it would ask until its
+ * retries run out. */
+bool vb_early_takes_leave(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_selective *s = selective_of(qp);
+	const bool has_executed = qp->responder.expected_psn != (qp->attr.rq_psn & VB_PSN_MASK);
+	if (!s || !has_executed || (!s->has_held && s->again == 0 && s->duplicate == 0))
+		return false;
+	say(qp, now);
+	return true;
+}
+
 /* ---- What comes -------------------------------------------------------------------------------------------------- */
 
 bool vb_early_has_any(const struct vb_qp *qp)
@@ -166,6 +178,7 @@ static void note_held(struct vb_qp *qp, const struct vb_packet *packet, uint32_t
 {
 	struct vb_selective *s = selective_of(qp);
 	vb_count(qp->lane, VB_HELD, 1);
+	s->has_held = true;
 	tell_of(qp, packet->psn, span);
 	s->held_untold++;
 	if (is_to_be_told_now(qp, packet, end_before))

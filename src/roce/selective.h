@@ -59,6 +59,7 @@ struct vb_selective {
 	/* The responder's. */
 	struct vb_hold requests;
 	struct vb_list early_link;        /* in the lane's, while it goes on to execute what is held */
+	bool has_held;                    /* ever */
 	uint64_t untold[VB_BITMAPS / 64]; /* of each bitmap: something in it is to be told */
 	uint32_t held_untold;             /* packets that came since the newest bitmap left */
 	uint32_t duplicate;               /* as in a bitmap: what came twice, and how often something did */
@@ -180,6 +181,8 @@ void vb_early_emit_bitmap(struct vb_qp *qp, struct vb_batch *batch, uint32_t exp
 /* A request that was executed long ago came again: the peer may not have heard what is held. */
 void vb_early_note_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now);
 void vb_early_note_duplicate(struct vb_qp *qp, uint32_t psn);
+/* The QP is about to go. True: it says once more what it has executed, for packets of it were lost. */
+bool vb_early_takes_leave(struct vb_qp *qp, vb_time now);
 /* expected_psn was `from` before the newest request was executed: those behind it that are held are. */
 void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now);
 /* The next of many, of a QP of the lane: as long as it has any in its list, for it holds up what comes. */

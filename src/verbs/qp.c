@@ -289,7 +289,7 @@ VB_EXPORT int ibv_destroy_qp(struct ibv_qp *ibv)
 	if (err)
 		return err;
 	struct qp_object *owner;
-	vb_host_lane_settle(qp->host_lane);
+	vb_host_lane_take_leave(qp->host_lane, qp->qp);
 	bool is_last = vb_qp_disown(qp, &owner);
 	if (is_last) {
 		vb_host_lane_note_end(qp->host_lane, qp->qp);

@@ -75,10 +75,10 @@ static int translate_attr(struct ibv_context *context, const struct ibv_qp_attr 
 	return 0;
 }
 
-/* Requests that were posted before the change leave before it. */
-static bool ends_sending(enum vb_qp_state state)
+/* Requests that were posted before the change leave before it, as before SQD. */
+static bool ends_all(enum vb_qp_state state)
 {
-	return state == VB_QPS_RESET || state == VB_QPS_SQD || state == VB_QPS_ERR;
+	return state == VB_QPS_RESET || state == VB_QPS_ERR;
 }
 
 VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
@@ -96,7 +96,9 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 	err = vb_host_lane_lock(qp->host_lane);
 	if (err)
 		return -err;
-	if ((mask & IBV_QP_STATE) && ends_sending(wanted.state))
+	if ((mask & IBV_QP_STATE) && ends_all(wanted.state))
+		vb_host_lane_take_leave(qp->host_lane, qp->qp);
+	else if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_SQD)
 		vb_host_lane_settle(qp->host_lane);
 	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RTR && (mask & IBV_QP_DEST_QPN))
 		vb_host_lane_catch_up(qp->host_lane, wanted.dest_qpn);

@@ -8,6 +8,7 @@
 
 #include "base/invariant.h"
 
+#define FAREWELLS       2  /* acknowledgements of a QP that goes, beside the one before */
 #define TRANSMIT_ROUNDS 4  /* batches of VB_BATCH_PACKETS in one hold of the mutex */
 #define PACKETS_OF_NOTE 16 /* so many take long enough to look at the clock again */
 #define CLOCK_RARELY    4  /* turns among local peers, between two looks at the clock */
@@ -251,6 +252,13 @@ void vb_host_lane_settle(struct vb_host_lane *d)
 	vb_lane_flush_acks(d->lane);
 	vb_host_peers_settle(d, now);
 	vb_turn_transmit(d, now);
+}
+
+void vb_host_lane_take_leave(struct vb_host_lane *d, struct vb_qp *qp)
+{
+	vb_host_lane_settle(d);
+	for (unsigned i = 0; i < FAREWELLS && vb_qp_takes_leave(qp, vb_host_now()); i++)
+		vb_turn_transmit(d, vb_host_now());
 }
 
 void vb_host_lane_catch_up(struct vb_host_lane *d, uint32_t qpn)
