@@ -48,6 +48,19 @@ void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, const voi
 	out->iov_count++;
 }
 
+bool vb_batch_is_present(const struct vb_lane *lane, const struct vb_batch *batch)
+{
+	const struct vb_lane_config *config = &vb_roce_lane(lane)->config;
+	assert(batch->count > 0);
+	const struct vb_outgoing *out = &batch->out[batch->count - 1];
+	for (unsigned i = 0; config->is_present && i < out->iov_count; i++) {
+		const struct vb_iov *iov = &batch->iov[out->iov_first + i];
+		if (!config->is_present(iov->base, iov->length, false))
+			return false;
+	}
+	return true;
+}
+
 /* One entry and several packets: the entry's key is looked up once. If it does not open the whole entry, the part
  * that it opens is sent. */
 static bool add_part(struct vb_batch *batch, struct vb_outgoing *out, const struct vb_qp *qp, struct vb_send_wqe *wqe,

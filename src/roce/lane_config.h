@@ -107,6 +107,9 @@ struct vb_lane_config {
 	uint16_t paths;
 	uint8_t flowlet_packets;
 	bool fails_over; /* of such a QP, with a peer that says so too: failover.h */
+	/* Can these bytes be read, now? Asked before any are sent again: a program may have unmapped them, for it knows
+	 * from its peer that they have come. NULL: always. */
+	bool (*is_present)(const void *at, uint64_t length, bool for_writing);
 };
 
 /* A lane behind sockets that hold so many bytes, as live processes have it. Who makes it adds a seed, a slot, and what

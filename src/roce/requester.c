@@ -54,7 +54,9 @@ bool vb_requester_build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send
 	out->packet.solicited = (wqe->flags & VB_SEND_SOLICITED) && row->consumes_recv;
 	if (is_read(wqe) || is_atomic(wqe))
 		return true;
-	return vb_batch_add_wqe(batch, out, qp, wqe, vb_offset_of(qp, index), bytes_between(qp, wqe, index, end));
+	bool is_again = qp->is_reliable && vb_psn_diff(out->packet.psn, qp->requester.max_psn) < 0;
+	return vb_batch_add_wqe(batch, out, qp, wqe, vb_offset_of(qp, index), bytes_between(qp, wqe, index, end)) &&
+	       (!is_again || vb_batch_is_present(qp->lane, batch));
 }
 
 /* After so many bytes who has windows in plenty asks, and what follows is not held back; 0: it has not. Where what is

@@ -405,8 +405,20 @@ static void add_read_response(struct vb_qp *qp, struct vb_batch *batch, const st
 	vb_batch_add_iov(batch, out, bytes, length);
 }
 
-/* One packet of what the peer has missed. The peer may have had it meanwhile, and revoked the key in good faith: then
- * the rest is dropped. */
+/* A response leaves again. False: its memory is gone, and it does not. */
+static bool again(struct vb_qp *qp, struct vb_batch *batch, uint32_t psn)
+{
+	struct vb_outgoing *out = &batch->out[batch->count - 1];
+	if (!vb_batch_is_present(qp->lane, batch)) {
+		vb_batch_undo(batch);
+		return false;
+	}
+	out->again = VB_SENT_ASKED;
+	vb_multipath_go_by_another(qp, out, psn);
+	return true;
+}
+
+/* One packet of what the peer has missed; if its memory is gone, as of drop_repeat(), the rest is dropped. */
 static bool emit_repeat(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_selective *s = vb_roce(qp)->selective;
@@ -423,9 +435,9 @@ static bool emit_repeat(struct vb_qp *qp, struct vb_batch *batch)
 		vb_rails_note_loss(qp, repeat->psn, true);
 		add_read_response(qp, batch, resource, qp->service | VB_READ_RESPONSE_ONLY, repeat->psn,
 			length ? vb_load(&reach, length) : NULL, length);
-		batch->out[batch->count - 1].again = VB_SENT_ASKED;
-		vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], repeat->psn);
-	} else
+		is_gone = !again(qp, batch, repeat->psn);
+	}
+	if (is_gone)
 		vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
 	repeat->psn = is_gone ? repeat->end_psn : vb_psn_add(repeat->psn, 1);
 	if (repeat->psn == repeat->end_psn) {
@@ -433,6 +445,15 @@ static bool emit_repeat(struct vb_qp *qp, struct vb_batch *batch)
 		s->repeat_count--;
 	}
 	return !is_gone;
+}
+
+/* The peer may have had its data, and its program told ours, which revoked the key or unmapped the memory in good
+ * faith. */
+static bool drop_repeat(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
+{
+	deactivate(&vb_roce(qp)->responses, resource);
+	vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
+	return vb_responder_emit(qp, batch, now);
 }
 
 static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
@@ -445,20 +466,15 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 
 	if (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey, resource->va + offset, length,
 				  VB_ACCESS_REMOTE_READ, &reach)) {
-		if (resource->is_repeat) { /* the peer may have had its data and revoked the key in good faith */
-			deactivate(&vb_roce(qp)->responses, resource);
-			vb_count(qp->lane, VB_DROP_DUPLICATE, 1);
-			return vb_responder_emit(qp, batch, now);
-		}
+		if (resource->is_repeat)
+			return drop_repeat(qp, resource, batch, now);
 		refuse_rest(qp, psn, VB_NAK_REMOTE_ACCESS, VB_CAUSE_REMOTE_BAD_RKEY, now);
 		return false;
 	}
 	uint8_t opcode = qp->service | read_response_opcode(psn == resource->start_psn, is_last);
 	add_read_response(qp, batch, resource, opcode, psn, length ? vb_load(&reach, length) : NULL, length);
-	if (resource->is_repeat) {
-		batch->out[batch->count - 1].again = VB_SENT_ASKED;
-		vb_multipath_go_by_another(qp, &batch->out[batch->count - 1], psn);
-	}
+	if (resource->is_repeat && !again(qp, batch, psn))
+		return drop_repeat(qp, resource, batch, now);
 	resource->next_psn = vb_psn_add(psn, 1);
 	if (is_last) {
 		deactivate(&vb_roce(qp)->responses, resource);

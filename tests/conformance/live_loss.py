@@ -119,8 +119,9 @@ def ucx_perftest(context):
 
 @program("libfabric's fi_pingpong")
 def fi_pingpong(context):
-    """It verifies its messages. Over datagrams libfabric's rxd makes losses good."""
-    for layer in ("msg", "rxm", "rxd"):
+    """It verifies its messages. rxd is left out: over datagrams it is libfabric that makes losses good, and one in twenty of its runs
+    ends in both waiting for ever (1.17)."""
+    for layer in ("msg", "rxm"):
         live_fabric.pingpong(open_path(context), layer)
 
 

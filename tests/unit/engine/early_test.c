@@ -54,6 +54,53 @@ static void responder__executes_many_that_are_held_piece_by_piece(void **state)
 	close_rig(rig, qp);
 }
 
+/* Its newest acknowledgement may have been lost as well, and the peer would never hear of it. */
+static void responder__that_goes_acknowledges_once_more_where_packets_are_lost(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	assert_false(vb_qp_takes_leave(qp, rig->now));
+	receive_write(rig, qp, 0);
+	assert_ack(rig, 0);
+	assert_false(vb_qp_takes_leave(qp, rig->now));
+	receive_write(rig, qp, 2);
+	receive_write(rig, qp, 1);
+	assert_ack(rig, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_true(vb_qp_takes_leave(qp, rig->now));
+		assert_ack(rig, 2);
+	}
+	assert_int_equal(rig_transmit(rig), 0);
+	vb_qp_modify(qp, &(struct vb_qp_attr){ .state = VB_QPS_ERR }, VB_QP_STATE, rig->now);
+	assert_false(vb_qp_takes_leave(qp, rig->now));
+	close_rig(rig, qp);
+}
+
+/* A program that has heard from its peer that a READ is done may unmap what was read. */
+static bool is_there;
+
+static bool is_present(const void *at, uint64_t length, bool for_writing)
+{
+	assert_true(at && length > 0 && !for_writing);
+	return is_there;
+}
+
+static void responder__reads_nothing_again_that_is_unmapped(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ .is_present = is_present });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	is_there = false;
+	receive_read(rig, qp, 0, 0, READ_BYTES);
+	assert_int_equal(rig_transmit(rig), 3); /* the first time nobody asks */
+	receive_read(rig, qp, 0, 0, READ_BYTES);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_true(rig_counter(rig, VB_DROP_DUPLICATE) > 0);
+	is_there = true;
+	receive_read(rig, qp, 0, 0, READ_BYTES);
+	assert_int_equal(rig_transmit(rig), 3);
+	close_rig(rig, qp);
+}
+
 static void responder__may_go_with_many_that_are_held(void **state)
 {
 	enum { MANY = 200 };
@@ -411,6 +458,8 @@ int main(void)
 		cmocka_unit_test(responder__holds_what_is_early_and_executes_it_in_its_turn),
 		cmocka_unit_test(responder__executes_many_that_are_held_piece_by_piece),
 		cmocka_unit_test(responder__may_go_with_many_that_are_held),
+		cmocka_unit_test(responder__that_goes_acknowledges_once_more_where_packets_are_lost),
+		cmocka_unit_test(responder__reads_nothing_again_that_is_unmapped),
 		cmocka_unit_test(responder__acknowledges_by_another_port_after_a_duplicate),
 		cmocka_unit_test(responder__executes_each_once_whatever_came_twice),
 		cmocka_unit_test(responder__answers_a_held_read_in_its_turn),

@@ -419,6 +419,27 @@ static void requester__gives_all_back_when_its_qp_goes(void **state)
 }
 
 /* The memory of what is to be sent again is gone: that is found when it is its turn, and fails the request. */
+static bool is_unmapped(const void *at, uint64_t length, bool for_writing)
+{
+	return !at || length == 0 || for_writing;
+}
+
+static void requester__fails_what_is_unmapped_when_it_is_to_go_again(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ .is_present = is_unmapped });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	struct vb_wc wc;
+	measure_round_trip(rig, qp);
+	post_writes(rig, qp, 3); /* PSNs 1 to 3 */
+	wait(rig, ROUND_TRIP);
+	receive_bitmap(rig, qp, 1, 1 << 2 | 1 << 3, 0);
+	wait(rig, ROUND_TRIP);
+	assert_int_equal(rig_transmit(rig), 0);
+	assert_int_equal(vb_cq_poll(rig->cq, &wc, 1), 1);
+	assert_int_equal(wc.status, VB_WC_LOC_PROT_ERR);
+	close_rig(rig, qp);
+}
+
 static void requester__fails_what_it_cannot_send_again(void **state)
 {
 	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
@@ -466,6 +487,7 @@ int main(void)
 		cmocka_unit_test(requester__that_goes_back_begins_anew),
 		cmocka_unit_test(requester__gives_all_back_when_its_qp_goes),
 		cmocka_unit_test(requester__fails_what_it_cannot_send_again),
+		cmocka_unit_test(requester__fails_what_is_unmapped_when_it_is_to_go_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
