@@ -172,7 +172,7 @@ VB_EXPORT int later_query_port_speed(struct ibv_context *context, uint32_t port,
 		return EINVAL;
 	struct vb_device_info info;
 	vb_device_query(vb_host_of(context), &info);
-	*speed = info.speed_mbps / 100;
+	*speed = (info.speed_mbps ? info.speed_mbps : VB_SPEED_OF_NONE_MBPS) / 100;
 	return 0;
 }
 

@@ -23,7 +23,7 @@ struct vb_interface {
 int vb_interfaces_read(struct vb_interface **list, size_t *count);
 /* The interface of the default route; 0 when there is none. */
 uint32_t vb_interfaces_default(void);
-/* Megabits a second; 0 when the interface has no such notion. */
+/* Megabits a second; 0 when the interface has no such notion, or makes it up. */
 uint64_t vb_interface_speed(const char *name);
 /* A socket that becomes readable when links or addresses change; -errno. */
 int vb_interfaces_watch(void);

@@ -24,7 +24,7 @@ void vb_device_rate(uint64_t mbps, uint8_t *width, uint8_t *speed)
 		{ UINT64_MAX, WIDTH_8X, SPEED_100 },
 	};
 	if (mbps == 0)
-		mbps = 10000;
+		mbps = VB_SPEED_OF_NONE_MBPS;
 	unsigned i = 0;
 	while (mbps > table[i].up_to_mbps)
 		i++;

@@ -92,7 +92,7 @@ static void tree__writes_rates_as_the_kernel_does(void **state)
 	static const struct {
 		uint64_t mbps;
 		const char *text;
-	} rates[] = { { 0, "10 Gb/sec (1X QDR)\n" }, { 1000, "2.5 Gb/sec (1X SDR)\n" },
+	} rates[] = { { 0, "100 Gb/sec (4X EDR)\n" }, { 1000, "2.5 Gb/sec (1X SDR)\n" },
 		{ 25000, "25 Gb/sec (1X EDR)\n" }, { 40000, "40 Gb/sec (4X QDR)\n" }, { 56000, "56 Gb/sec (4X FDR)\n" },
 		{ 100000, "100 Gb/sec (4X EDR)\n" }, { 800000, "800 Gb/sec (8X NDR)\n" } };
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
