@@ -13,8 +13,10 @@ struct vb_local_peer *vb_sq_serve(struct vb_qp *qp, vb_time now)
 	return vb_lane_is_quiet(qp->lane) ? qp->local_peer : NULL;
 }
 
-/* A message, or the request for one, that one packet holds travels with others; a longer one makes its own
- * trains. */
+/* So many bytes take a few packets. They make no train of their own that is worth its system call. */
+#define RIDER_MOST 16384
+
+/* A short message, or the request for one, travels with others; a longer one makes its own trains. */
 bool vb_sq_may_wait(const struct vb_qp *qp)
 {
 	const struct vb_send_queue *sq = &qp->sq;
@@ -22,6 +24,6 @@ bool vb_sq_may_wait(const struct vb_qp *qp)
 		return false;
 	uint32_t tail = atomic_load_explicit(&sq->tail, memory_order_relaxed), unsent = tail - qp->requester.cursor;
 	uint32_t length = vb_send_wqe_at(sq, tail - 1)->length;
-	return length <= qp->mtu && unsent < VB_BATCH_PACKETS &&
+	return length <= RIDER_MOST && unsent < VB_BATCH_PACKETS &&
 	       unsent * (length + vb_roce(qp)->overhead) < vb_roce_lane_of(qp)->config.turn_bytes;
 }

@@ -15,12 +15,11 @@
 /* Bits of the port's capability mask. */
 #define VB_PORT_CAPABILITIES 0x04010000u /* CM, IP based GIDs */
 
-/* What an interface without a speed counts as: loopback, virtual Ethernet, TUN and most virtual machines' adapters carry
- * 20 to 120 Gb/s between two cores. Programs choose by it how they send: with 10 Gb/s UCX cuts messages of 64 KiB up. */
+/* Of an interface without a speed: loopback, virtual Ethernet, TUN and most virtual machines' adapters carry 20 to
+ * 120 Gb/s. Programs choose by it how they send: with 10 Gb/s UCX cuts messages of 64 KiB into pieces. */
 #define VB_SPEED_OF_NONE_MBPS 100000
 
-/* The closest lanes and rate of an Ethernet speed, coded as in PortInfo, as programs multiply them back. 0: it has none.
- */
+/* The closest lanes and rate of an Ethernet speed (0: none), coded as in PortInfo, as programs multiply them back. */
 void vb_device_rate(uint64_t mbps, uint8_t *width, uint8_t *speed);
 
 #endif

@@ -290,7 +290,7 @@ static int ask_ethtool(int fd, const char *name, void *command)
 	return ioctl(fd, SIOCETHTOOL, &request);
 }
 
-/* What veth and TUN devices claim is made up: 10 Gb/s and 10 Mb/s, whatever they carry. */
+/* veth devices claim 10 Gb/s, and TUN devices 10 Mb/s, whatever they carry. */
 static bool makes_it_up(int fd, const char *name)
 {
 	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };

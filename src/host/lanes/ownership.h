@@ -19,7 +19,8 @@
  * Pollers and a returner may stop without a word. So while they own the lane the timer is always set to look for them,
  * and the progress thread takes the lane when they were away for too long. It looks ever more seldom while they go on,
  * for a look may take a poller's core: a thread that stops is missed after no more time than it has polled, up to
- * VB_POLLER_LOOK_MOST.
+ * VB_POLLER_LOOK_MOST. A thread that posts much between two polls is not away. It looks at the port now and then while
+ * it posts (VB_PORT_BY_POSTS), so that nobody else needs to.
  *
  * Pollers that share their core come late, and would come later still if the progress thread ran as well: woken for
  * each packet, it takes the core from a peer amid its sending and answers before the program does. So where pollers
@@ -71,7 +72,7 @@ struct vb_ownership {
 	enum vb_alarm alarm;
 	vb_time alarm_at;
 	unsigned polls;     /* in a row, by threads that do not own the lane */
-	vb_time polled_at;  /* the last poll of the owner, about */
+	vb_time polled_at;  /* the owner's last poll or post, about */
 	vb_time judged_at;  /* when it was last looked whether pollers are kept away from their core */
 	vb_time patience;   /* how long pollers may be away */
 	vb_time look_after; /* the last alarm that looks for them was so long after polled_at */
@@ -147,6 +148,13 @@ static inline enum vb_poll vb_ownership_polled(struct vb_ownership *o, vb_time n
 		return vb_ownership_polled_beside(o, now);
 	o->polled_at = now;
 	return vb_time_diff(now, o->judged_at) >= VB_PRESENCE_EVERY ? VB_POLL_JUDGED : VB_POLL_NOTED;
+}
+
+/* One that posts is there as well: it polls when it has posted enough. Likewise. */
+static inline void vb_ownership_posted(struct vb_ownership *o, vb_time now)
+{
+	if (vb_ownership_owner(o) == VB_OWNER_POLLERS)
+		o->polled_at = now;
 }
 
 /* kept_away: it comes late again and again, but only because others have its core. Returns actions. */

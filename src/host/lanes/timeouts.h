@@ -27,6 +27,9 @@
 /* Between looks at a port that is quiet, by a thread that polls among local peers. By time, since a thread that shares
  * its core has few turns. */
 #define VB_PORT_EVERY (10 * VB_US)
+/* Since the last look at the port, after which a thread that posts looks as well. Not sooner: when it has posted what
+ * there is room for it polls, and takes more acknowledgements at once. */
+#define VB_PORT_BY_POSTS VB_POLLER_LATE_CROWDED
 /* The same by a thread that is about to sleep on the port. */
 #define VB_PORT_SELDOM (100 * VB_US)
 

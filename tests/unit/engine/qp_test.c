@@ -391,10 +391,22 @@ static void send__may_wait_for_more_behind_what_is_under_way(void **state)
 	assert_false(may_wait_after(rig, qp, RIG_MTU)); /* makes a train */
 	assert_int_equal(rig_transmit(rig), 3);
 	assert_true(may_wait_after(rig, qp, 0));
-	assert_false(may_wait_after(rig, qp, RIG_MTU + 1));
+	assert_true(may_wait_after(rig, qp, RIG_MTU + 1));
 	assert_int_equal(rig_transmit(rig), 3);
 	rig_modify(rig, qp, VB_QPS_ERR, 0);
 	assert_false(vb_sq_may_wait(qp));
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	rig_close(rig);
+}
+
+static void send__that_is_long_makes_its_own_trains(void **state)
+{
+	struct rig *rig = rig_open_lane(8, &(struct vb_lane_config){ .seed = 1, .slot = 1, .turn_bytes = RIG_BYTES });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	assert_false(may_wait_after(rig, qp, 8));
+	rig_transmit(rig);
+	assert_true(may_wait_after(rig, qp, 16384));
+	assert_false(may_wait_after(rig, qp, 16385));
 	assert_int_equal(vb_qp_destroy(qp), 0);
 	rig_close(rig);
 }
@@ -471,6 +483,7 @@ int main(void)
 		cmocka_unit_test(receive__posted_in_error_while_sends_are_put_together_is_flushed),
 		cmocka_unit_test(send__of_who_has_the_lane_leaves_without_a_bell),
 		cmocka_unit_test(send__may_wait_for_more_behind_what_is_under_way),
+		cmocka_unit_test(send__that_is_long_makes_its_own_trains),
 		cmocka_unit_test(send__of_who_has_the_lane_is_flushed_in_error),
 		cmocka_unit_test(turns__answer_is_awaited_for_a_moment),
 		cmocka_unit_test(turns__answer_of_many_packets_is_awaited_as_long_as_they_come),

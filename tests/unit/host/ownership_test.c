@@ -145,6 +145,24 @@ static void poller__that_stops_is_missed_within_its_time(void **state)
 	assert_int_equal(o.alarm, VB_ALARM_NONE);
 }
 
+/* It has much to post before it polls. */
+static void poller__that_posts_is_not_missed(void **state)
+{
+	poll_often(NOW, false);
+	const vb_time at = o.alarm_at;
+	vb_ownership_posted(&o, vb_time_add(at, -VB_US));
+	const struct vb_look look = timer_up(at);
+	assert_true(look.has_looked && !look.must_drive);
+	is_owned(VB_OWNER_POLLERS);
+}
+
+static void post__of_who_does_not_poll_changes_nothing(void **state)
+{
+	vb_ownership_posted(&o, NOW);
+	is_owned(VB_OWNER_THREAD_ASLEEP);
+	assert_true(o.polled_at == 0);
+}
+
 /* Looks the thread has for a poller that polls each microsecond; when the last two are so far apart. */
 static vb_time gap_of_looks(bool kept_away, bool is_quiet, bool had_held_posts)
 {
@@ -471,6 +489,8 @@ int main(void)
 		WITH(poll__while_a_waiter_owns_the_lane_changes_nothing),
 		WITHOUT(poll__without_a_thread_changes_nothing),
 		WITH(poller__that_stops_is_missed_within_its_time),
+		WITH(poller__that_posts_is_not_missed),
+		WITH(post__of_who_does_not_poll_changes_nothing),
 		WITH(look__at_pollers_is_ever_more_seldom),
 		WITH(look__at_pollers_that_share_their_core_is_as_seldom),
 		WITH(look__is_sooner_where_packets_come),

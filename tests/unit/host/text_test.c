@@ -55,7 +55,7 @@ static void rate__of_ethernet_is_said_exactly(void **state)
 		assert_int_equal(rate(gbps[i] * 1000ull), gbps[i] * 10);
 	assert_int_equal(rate(2500), 25);
 	assert_int_equal(rate(1000), 25); /* the least there is */
-	assert_int_equal(rate(0), 100);   /* an interface that does not say */
+	assert_int_equal(rate(0), 1000);  /* an interface that does not say */
 }
 
 static void rate__never_falls_with_speed(void **state)
