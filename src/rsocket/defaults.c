@@ -5,9 +5,10 @@
 
 #define DIRECTORY "/etc/rdma/rsocket/"
 
+/* Pages of a ring cost nothing until bytes come into them. */
 enum {
-	RECEIVE_BYTES = 1 << 18,
-	SEND_BYTES = 1 << 18,
+	RECEIVE_BYTES = 1 << 20,
+	SEND_BYTES = 1 << 20,
 	QUEUE = 384,
 	INLINE_BYTES = 64,
 	POLLING_TIME_US = 10,

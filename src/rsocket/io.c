@@ -7,8 +7,11 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* With messages of this size, the receiver copies out of one while the next is on its way. */
-enum { MESSAGE_MAX = 32768, CATCH_UP_US = 20000 };
+enum {
+	MESSAGE_MAX = 131072, /* bytes: two trains, and an eighth of a ring, so that several are under way */
+	COPIED_MAX = 32768,   /* bytes that the receiver copies before it gives their room back */
+	CATCH_UP_US = 20000,
+};
 
 /* A call's position in the program's buffers. */
 struct cursor {
@@ -183,9 +186,9 @@ static size_t take_ready(struct vb_rsocket *rs, struct cursor *cursor, size_t ro
 		uint32_t length = room - taken < together ? (uint32_t)(room - taken) : together;
 		if (!length)
 			break;
-		/* A large copy gives room back in parts, so that the peer goes on sending meanwhile. */
-		if (length > MESSAGE_MAX)
-			length = MESSAGE_MAX;
+		/* In parts, so that the peer goes on sending meanwhile. */
+		if (length > COPIED_MAX)
+			length = COPIED_MAX;
 		const uint8_t *from = rs->receive_ring + receiver->read_at;
 		pthread_mutex_unlock(&rs->lock);
 		copy(cursor, (uint8_t *)from, length, false);
