@@ -89,7 +89,7 @@ bench: ## measure beside UCX and TCP in the same run, name what misses (ARGS="--
 	@scripts/build $(BUILD) product benches programs
 	@python3 bench/bench.py --build $(BUILD) $(ARGS)
 
-bench-programs: ## measure UCX, libfabric, Open MPI and connections, each beside TCP (ARGS="--rounds 3")
+bench-programs: ## measure UCX, libfabric, Open MPI, iperf3 over rsockets and connections, each beside TCP (ARGS="--rounds 3")
 	$(DEPS) build bench
 	@scripts/build $(BUILD) product benches programs
 	@python3 bench/bench.py --build $(BUILD) --programs $(ARGS)

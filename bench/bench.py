@@ -19,7 +19,7 @@ import tempfile
 import ends as between
 import loss
 import measure
-import over_verbs
+import programs_wire
 import same_host
 import wire
 from figures import Figures
@@ -35,7 +35,7 @@ def rows_of(part, of_each_round, once=()):
 
 
 ROWS = rows_of("same-host", same_host.ROUNDS) + rows_of("wire", wire.ROUNDS, wire.ONCE)
-PROGRAM_ROWS = rows_of("programs", over_verbs.ROUNDS)
+PROGRAM_ROWS = rows_of("programs-wire", programs_wire.ROUNDS)
 LOSS_ROWS = rows_of("loss", loss.ROUNDS)
 EVERY_ROW = ROWS + PROGRAM_ROWS + LOSS_ROWS
 PAIRS = 9  # rounds where all that runs is of loss
@@ -143,7 +143,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=2, help="of one measurement")
     parser.add_argument("--only", metavar="ROW", action="append",
                         help="a part, a row, or a pattern of them: wire, send-lat, 'same-host/*-lat'; again for more")
-    parser.add_argument("--programs", action="store_true", help="what stands on verbs instead, over the wire")
+    parser.add_argument("--programs", action="store_true", help="programs that people run instead, over the wire")
     parser.add_argument("--list", action="store_true", help="the rows that there are")
     parser.add_argument("--json", metavar="FILE", help="also write all values to FILE")
     options = parser.parse_args()

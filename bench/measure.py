@@ -102,19 +102,19 @@ def datagrams_of_server(ends, program, size, count):
     return server.stats()["port_tx_datagrams"]
 
 
-def _raw(ends, build, test, amount):
+def _raw(ends, build, test, *amounts):
     """{name: value} of udp_raw.c between both ends."""
     path, port = built(build, "bench/udp_raw"), programs.next_port()
     with Process(ends.server, [path, "serve", port], through_verbena=False, name="udp_raw server") as server:
         server.wait_output("serving")
-        with Process(ends.client, [path, test, ends.server.address[4], port, amount], through_verbena=False,
+        with Process(ends.client, [path, test, ends.server.address[4], port, *amounts], through_verbena=False,
                      name="udp_raw client") as client:
             finish([server, client], PATIENCE)
     return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", client.stdout)}
 
 
-def raw_bandwidth(ends, build, seconds):
-    return _raw(ends, build, "stream", seconds * 1000)["gbps"]
+def raw_bandwidth(ends, build, seconds, payload=4096):
+    return _raw(ends, build, "stream", seconds * 1000, payload)["gbps"]
 
 
 def raw_latency(ends, build, rounds):

@@ -15,9 +15,9 @@ Ucx = collections.namedtuple("Ucx", "us gbps millions")  # the median of a laten
 
 # What UCX is told to go over, besides Verbena.
 UCX_WAYS = {
-    "tcp": {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"},
-    "posix": {"UCX_TLS": "posix,self"},
-    "posix+cma": {"UCX_TLS": "posix,cma,self"},
+    "tcp": lambda place: {"UCX_TLS": "tcp", "UCX_NET_DEVICES": place.device.removeprefix("vb_")},
+    "posix": lambda place: {"UCX_TLS": "posix,self"},
+    "posix+cma": lambda place: {"UCX_TLS": "posix,cma,self"},
 }
 # What mpirun is told, and its environment; None where it is to stay without Verbena.
 MPI_WAYS = {
@@ -29,14 +29,14 @@ MPI_WAYS = {
 FABRIC_ADDRESS = "fd79:79::1/128"
 
 
-def _pair(ends, server_arguments, client_arguments, port, settings, payload=None):
-    """The client, when both ended well. With a payload they go over Verbena and move at least so many bytes; without,
-    they have not heard of it."""
+def _pair(ends, server_arguments, client_arguments, port, settings_at, payload=None):
+    """The client, when both ended well. settings_at(place): its environment. With a payload they go over Verbena and move at
+    least so many bytes; without, they have not heard of it."""
     over_verbena = payload is not None
-    with Process(ends.server, server_arguments, settings=settings, through_verbena=over_verbena,
+    with Process(ends.server, server_arguments, settings=settings_at(ends.server), through_verbena=over_verbena,
                  name="server " + server_arguments[0]) as server:
         server.wait_listening(port)
-        with Process(ends.client, client_arguments, settings=settings, through_verbena=over_verbena,
+        with Process(ends.client, client_arguments, settings=settings_at(ends.client), through_verbena=over_verbena,
                      name="client " + client_arguments[0]) as client:
             finish([server, client], measure.PATIENCE)
     if over_verbena:
@@ -46,13 +46,14 @@ def _pair(ends, server_arguments, client_arguments, port, settings, payload=None
 
 def ucx(ends, test, size, count, way="verbena"):
     """ucx_perftest: what it says of the test."""
-    place, port = ends.server, programs.next_port()
-    settings = UCX_WAYS.get(way) or {
-        **ends.settings, "UCX_TLS": "rc_verbs,ud_verbs:aux", "UCX_NET_DEVICES": f"{place.device}:1",
-        "UCX_IB_GID_INDEX": str(place.gid_index(4))}
+    def over_verbena(place):
+        return {**ends.settings, "UCX_TLS": "rc_verbs,ud_verbs:aux", "UCX_NET_DEVICES": f"{place.device}:1",
+                "UCX_IB_GID_INDEX": str(place.gid_index(4))}
+
+    port = programs.next_port()
     arguments = ["ucx_perftest", "-p", port]
-    client = _pair(ends, arguments, [*arguments, place.address[4], "-t", test, "-s", size, "-n", count, "-w", 200],
-                   port, settings, size * count if way == "verbena" else None)
+    client = _pair(ends, arguments, [*arguments, ends.server.address[4], "-t", test, "-s", size, "-n", count, "-w", 200],
+                   port, UCX_WAYS.get(way, over_verbena), size * count if way == "verbena" else None)
     # iterations; latency: median, average, overall; bandwidth in MiB/s: average, overall; messages: average, overall
     row = programs.expect(client, r"^Final:\s+\d+\s+([\d.]+)\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+([\d.]+)\s+\d+\s+(\d+)",
                           "the final row")
@@ -65,12 +66,15 @@ def prepare_fabric(place):
         place.run("ip", "addr", "add", FABRIC_ADDRESS, "dev", "lo", "nodad", check=False)
 
 
-def fabric(ends, size, count, over_verbena):
-    """fi_pingpong over connections: (us of a transfer one way, Gb/s)."""
-    port = programs.next_port()
-    arguments = ["fi_pingpong", "-p", "verbs" if over_verbena else "tcp", "-e", "msg", "-S", size, "-I", count]
+FABRIC_LAYERS = {"msg": ("", "msg"), "rxm": (";ofi_rxm", "rdm")}
+
+
+def fabric(ends, size, count, over_verbena, layer="msg"):
+    """fi_pingpong, over connections or what libfabric puts on them: (us of a transfer one way, Gb/s)."""
+    port, (above, endpoint) = programs.next_port(), FABRIC_LAYERS[layer]
+    arguments = ["fi_pingpong", "-p", ("verbs" if over_verbena else "tcp") + above, "-e", endpoint, "-S", size, "-I", count]
     client = _pair(ends, [*arguments, "-B", port], [*arguments, "-P", port, ends.server.address[4]], port,
-                   ends.settings if over_verbena else None, size * count if over_verbena else None)
+                   lambda place: ends.settings if over_verbena else None, size * count if over_verbena else None)
     # bytes, sent, acknowledged, total, time, MB/s, us a transfer
     row = programs.expect(client, r"^\w+\s+\w+\s+=\w+\s+\S+\s+\S+\s+([\d.]+)\s+([\d.]+)\s", "the row of results")
     return float(row[2]), float(row[1]) * 8 / 1e3

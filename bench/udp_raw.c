@@ -3,8 +3,8 @@
  * running over. The wire is measured against them.
  *
  *   udp_raw serve PORT says "serving", answers until a client says that it has ended
- *   udp_raw stream ADDRESS PORT MS gbps=N lost=N: trains of 15 packets of 4 KiB, payloads where they lie in 1
- *   MiB
+ *   udp_raw stream ADDRESS PORT MS [BYTES] gbps=N lost=N: trains of 60 KiB in packets of 4,096 bytes or of BYTES,
+ *   payloads where they lie in 1 MiB
  *   udp_raw pingpong ADDRESS PORT ROUNDS p50_us=N p99_us=N, one way: 44 bytes there and back, both ends polling */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,10 +23,11 @@
 
 enum {
 	PAYLOAD = 4096,
+	PAYLOAD_LEAST = 1024,
 	BEFORE = 12,
-	BEHIND = 4,
-	PACKET = BEFORE + PAYLOAD + BEHIND, /* a WRITE's Middle */
-	TRAIN = 15,
+	BEHIND = 4, /* a WRITE's Middle */
+	TRAIN_BYTES = 15 * PAYLOAD,
+	TRAIN_MOST = TRAIN_BYTES / PAYLOAD_LEAST,
 	MEMORY = 1 << 20,
 	WINDOW = 32, /* trains */
 	ANSWER_EVERY = 4,
@@ -136,27 +137,28 @@ static struct sockaddr_in6 server_at(const char *text, const char *port)
 	return at;
 }
 
-static void send_train(struct sockaddr_in6 *to, size_t at)
+static void send_train(struct sockaddr_in6 *to, size_t at, unsigned payload)
 {
+	const unsigned count = TRAIN_BYTES / payload;
 	static const uint8_t first[BEFORE] = { STREAM }, between[BEHIND + BEFORE], last[BEHIND];
 	union {
 		struct cmsghdr header;
 		uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
 	} control = { .header = { CMSG_LEN(sizeof(uint16_t)), IPPROTO_UDP, UDP_SEGMENT } };
-	struct iovec iov[2 * TRAIN + 1] = { { (void *)first, BEFORE } };
-	struct msghdr message = { to, sizeof(*to), iov, 2 * TRAIN + 1, &control, sizeof(control.bytes), 0 };
-	uint16_t segment = PACKET;
+	struct iovec iov[2 * TRAIN_MOST + 1] = { { (void *)first, BEFORE } };
+	struct msghdr message = { to, sizeof(*to), iov, 2 * count + 1, &control, sizeof(control.bytes), 0 };
+	uint16_t segment = (uint16_t)(BEFORE + payload + BEHIND);
 
 	memcpy(CMSG_DATA(&control.header), &segment, sizeof(segment));
-	for (unsigned i = 0; i < TRAIN; i++) {
-		iov[2 * i + 1] = (struct iovec){ memory + (at + i * PAYLOAD) % MEMORY, PAYLOAD };
+	for (unsigned i = 0; i < count; i++) {
+		iov[2 * i + 1] = (struct iovec){ memory + (at + i * payload) % MEMORY, payload };
 		iov[2 * i + 2] = (struct iovec){ (void *)between, BEHIND + BEFORE };
 	}
-	iov[2 * TRAIN] = (struct iovec){ (void *)last, BEHIND };
+	iov[2 * count] = (struct iovec){ (void *)last, BEHIND };
 	check(sendmsg(fd, &message, 0) >= 0, "sendmsg");
 }
 
-static void stream(struct sockaddr_in6 *to, int64_t ms)
+static void stream(struct sockaddr_in6 *to, int64_t ms, unsigned payload)
 {
 	uint64_t sent = 0, received = 0, lost = 0;
 	int64_t begin = now_ns(), heard = begin, now;
@@ -173,9 +175,9 @@ static void stream(struct sockaddr_in6 *to, int64_t ms)
 			heard = now;
 		}
 		if (sent - lost - received < WINDOW)
-			send_train(to, (size_t)sent++ * TRAIN * PAYLOAD);
+			send_train(to, (size_t)sent++ * TRAIN_BYTES, payload);
 	}
-	printf("gbps=%.3f lost=%llu\n", (double)(received * TRAIN * PAYLOAD) * 8 / (double)(now - begin),
+	printf("gbps=%.3f lost=%llu\n", (double)(received * TRAIN_BYTES) * 8 / (double)(now - begin),
 		(unsigned long long)lost);
 }
 
@@ -213,16 +215,19 @@ int main(int count, char **words)
 		serve();
 		return 0;
 	}
-	bool is_stream = count == 5 && strcmp(words[1], "stream") == 0;
-	if (!is_stream && (count != 5 || strcmp(words[1], "pingpong") != 0)) {
-		fputs("usage: udp_raw serve PORT | stream ADDRESS PORT MS | pingpong ADDRESS PORT ROUNDS\n", stderr);
+	bool is_stream = (count == 5 || count == 6) && strcmp(words[1], "stream") == 0;
+	unsigned payload = count == 6 ? (unsigned)atoi(words[5]) : PAYLOAD;
+	bool is_ping_pong = count == 5 && strcmp(words[1], "pingpong") == 0;
+	if ((!is_stream && !is_ping_pong) || (payload != PAYLOAD && payload != PAYLOAD_LEAST)) {
+		fputs("usage: udp_raw serve PORT | stream ADDRESS PORT MS [1024|4096] | pingpong ADDRESS PORT ROUNDS\n",
+			stderr);
 		return 2;
 	}
 	struct sockaddr_in6 to = server_at(words[2], words[3]);
 	uint8_t end = END;
 	open_socket(0);
 	if (is_stream)
-		stream(&to, atoll(words[4]));
+		stream(&to, atoll(words[4]), payload);
 	else
 		ping_pong(&to, (size_t)atoll(words[4]));
 	send_to(&to, &end, sizeof(end));

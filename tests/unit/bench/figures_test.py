@@ -82,12 +82,12 @@ class Rows(unittest.TestCase):
                                               "wire/latency", "wire/posts", "wire/qps", "wire/engine", "wire/memory"])
 
     def test_patterns__choose_by_name_and_by_both(self):
-        self.assertEqual(self.names("send-*"), ["same-host/send-lat", "same-host/send-rate"])
-        self.assertEqual(self.names("same-host/thread", "programs/ucx"), ["same-host/thread", "programs/ucx"])
+        self.assertEqual(self.names("send-*"), ["same-host/send-lat", "same-host/send-rate", "programs-wire/send-8256"])
+        self.assertEqual(self.names("same-host/thread", "programs-wire/tag-bw"), ["same-host/thread", "programs-wire/tag-bw"])
 
     def test_none__means_all_but_the_programs(self):
         self.assertEqual({row.part for row in bench.chosen(None, False)}, {"same-host", "wire"})
-        self.assertEqual({row.part for row in bench.chosen(None, True)}, {"programs"})
+        self.assertEqual({row.part for row in bench.chosen(None, True)}, {"programs-wire"})
         self.assertEqual({row.part for row in bench.chosen(["loss"], False)}, {"loss"})
 
     def test_unknown_row__is_refused(self):

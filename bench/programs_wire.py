@@ -1,0 +1,154 @@
+"""Programs that people run, over the wire, against their own TCP; perftest against bare UDP; and what connections cost. An end
+has a core of its own. UCX and perftest run on loopback and over veths of three MTUs, the others on loopback and over the largest."""
+
+import ends as between
+import measure
+import programs
+import stacks
+from measure import Process, finish
+
+KIB = 1024
+MIB = 1024 * KIB
+EVERY_PATH = ("lo", "veth 1500", "veth 4200", "veth 9000")
+TWO_PATHS = ("lo", "veth 9000")
+OF_BARE_UDP = 0.7  # what 1 MiB must reach where that is less than TCP
+UCX_TESTS = {"tag_bw": "tag_bw", "put_bw": "ucp_put_bw", "get": "ucp_get"}
+
+
+def payload_of(path):
+    """Bytes of a full packet."""
+    return KIB if path == "veth 1500" else 4 * KIB
+
+
+def ends_of(bench, path):
+    if path == "lo":
+        return bench.wire.pinned(bench.cores)
+    made = bench.world.open(path.replace(" ", ""))
+    if not made:
+        raise measure.Failure(bench.world.unavailable[path.replace(" ", "")])
+    return between.Ends(made.server, made.client, between.WIRE).pinned(bench.cores)
+
+
+def on(paths):
+    """A row that runs once on each of them: run(bench, ends, path, key of that)."""
+    return lambda run: lambda bench: [run(bench, ends_of(bench, path), path, path.replace(" ", "_")) for path in paths]
+
+
+# ---- UCX ------------------------------------------------------------------------------------------------------------
+
+
+def ucx_bandwidth(name, test):
+    @on(EVERY_PATH)
+    def row(bench, ends, path, key):
+        for size, label, count in ((64 * KIB, "64 KiB", 20000), (MIB, "1 MiB", 2000)):
+            ours, tcp = (stacks.ucx(ends, test, size, count, way).gbps for way in ("verbena", "tcp"))
+            text = f"ucx_perftest {name} {label}, {path}"
+            if size == 64 * KIB:
+                bench.figures.compare(f"ucx_{name}_{size}_{key}", text, "Gb/s", ours, tcp, at_least=1.0)
+            else:
+                against_udp(bench, ends, path, f"ucx_{name}_{size}_{key}", text, ours, tcp)
+    return row
+
+
+def against_udp(bench, ends, path, key, text, ours, tcp):
+    """TCP, or what of bare UDP is wanted where that is less."""
+    udp = measure.raw_bandwidth(ends, bench.build, bench.seconds, payload_of(path))
+    bench.figures.add(key, ours, f"{text}, Verbena", "Gb/s")
+    bench.figures.add(f"{key}_tcp", tcp, f"{text}, TCP", "Gb/s")
+    bench.figures.add(f"{key}_udp", udp, f"{text}, bare UDP", "Gb/s")
+    bench.figures.add(f"{key}_ratio", ours / min(tcp, OF_BARE_UDP * udp), f"{text}, of TCP or {OF_BARE_UDP} of bare UDP", "", at_least=1.0)
+
+
+@on(EVERY_PATH)
+def tag_lat(bench, ends, path, key):
+    for size in (8, 64, KIB):
+        latency = [stacks.ucx(ends, "tag_lat", size, 20000, way).us for way in ("verbena", "tcp")]
+        bench.figures.compare(f"ucx_tag_lat_{size}_{key}", f"ucx_perftest tag_lat {size} B, {path}", "us", *latency, at_most=1.1)
+
+
+# ---- libfabric and MPI ----------------------------------------------------------------------------------------------
+
+
+def fabric(layer):
+    @on(TWO_PATHS)
+    def row(bench, ends, path, key):
+        if path == "lo":
+            stacks.prepare_fabric(bench.wire.server)
+        latency = [stacks.fabric(ends, 64, 5000, over, layer)[0] for over in (True, False)]
+        bandwidth = [stacks.fabric(ends, 64 * KIB, 2000, over, layer)[1] for over in (True, False)]
+        text = f"fi_pingpong {layer}"
+        bench.figures.compare(f"fi_{layer}_64_{key}", f"{text} 64 B, one way, {path}", "us", *latency, at_most=1.1)
+        bench.figures.compare(f"fi_{layer}_65536_{key}", f"{text} 64 KiB, {path}", "Gb/s", *bandwidth, at_least=1.0)
+    return row
+
+
+def allreduce(bench):
+    """Both ranks in one namespace, as mpirun places them; it binds them to cores."""
+    stacks.prepare_fabric(bench.wire.server)
+    program = measure.built(bench.build, "bench/allreduce")
+    for size, label, at_most in ((KIB, "1 KiB", 1.1), (4 * MIB, "4 MiB", 1.6)):
+        took = [stacks.allreduce(bench.wire, program, way, size) for way in ("ucx", "tcp")]
+        bench.figures.compare(f"mpi_allreduce_{size}", f"MPI_Allreduce {label}, lo", "us", *took, at_most=at_most)
+
+
+# ---- perftest -------------------------------------------------------------------------------------------------------
+
+
+@on(EVERY_PATH)
+def send_8256(bench, ends, path, key):
+    """As UCX cuts a message up where a link is slow: two packets and a bit. Posted one by one."""
+    gbps = measure.rdma_bandwidth(ends, "ib_send_bw", 8256, bench.seconds).gbps
+    bench.figures.add(f"send_8256_{key}", gbps, f"ib_send_bw 8,256 B, {path}", "Gb/s")
+
+
+def perftest_mebibyte(program):
+    @on(EVERY_PATH)
+    def row(bench, ends, path, key):
+        ours = measure.rdma_bandwidth(ends, program, MIB, bench.seconds).gbps
+        tcp = measure.tcp_bandwidth(ends, MIB, bench.seconds).gbps
+        against_udp(bench, ends, path, f"{program}_{MIB}_{key}", f"{program} 1 MiB, {path}", ours, tcp)
+    return row
+
+
+# ---- rsockets -------------------------------------------------------------------------------------------------------
+
+
+def iperf3_over_rsockets(ends, seconds):
+    """Gb/s of the receiver."""
+    port = programs.next_port()
+    words = [ends.server.launcher, "run", "--rsockets", "--", "iperf3", "--forceflush"]
+    with Process(ends.server, [*words, "-s", "-1", "-p", port], settings=ends.settings, name="server iperf3") as server:
+        server.wait_output("listening")
+        with Process(ends.client, [*words, "-c", ends.server.address[4], "-p", port, "-t", seconds, "-f", "m"],
+                     settings=ends.settings, name="client iperf3") as client:
+            finish([server, client], measure.PATIENCE)
+    programs.expect_counted((server, client), "bytes", seconds * MIB)
+    return float(programs.expect(client, r"([\d.]+) Mbits/sec\s+receiver", "what was received")[1]) / 1e3
+
+
+@on(TWO_PATHS)
+def iperf3(bench, ends, path, key):
+    ours, tcp = iperf3_over_rsockets(ends, bench.seconds), measure.tcp_bandwidth(ends, 128 * KIB, bench.seconds).gbps
+    bench.figures.compare(f"rsockets_iperf3_{key}", f"iperf3 over rsockets, {path}", "Gb/s", ours, tcp, at_least=0.5)
+
+
+# ---- Connections ----------------------------------------------------------------------------------------------------
+
+COUNT = 1000  # at once
+
+
+def connections(bench):
+    phases, seconds = stacks.cmtime(bench.wire, COUNT)
+    add = bench.figures.add
+    add("connections_per_second", COUNT / seconds, f"cmtime, {COUNT:,} connections at once, made and ended", "/s")
+    for phase, took in phases.items():
+        add(f"cmtime_{phase.replace(' ', '_')}_us", took, f"cmtime, {phase}, each", "us")
+    memory = stacks.connection_memory(bench.wire, measure.built(bench.build, "tests/conformance/dial"), COUNT)
+    for end, resident in zip(("server", "client"), memory):
+        add(f"bytes_per_connection_{end}", resident, f"memory of an open connection and its buffers, {end}", "bytes")
+
+
+ROUNDS = {**{name.replace("_", "-"): ucx_bandwidth(name, test) for name, test in UCX_TESTS.items()}, "tag-lat": tag_lat,
+          "fi-msg": fabric("msg"), "fi-rxm": fabric("rxm"), "allreduce": allreduce, "send-8256": send_8256,
+          "write-1m": perftest_mebibyte("ib_write_bw"), "read-1m": perftest_mebibyte("ib_read_bw"), "iperf3": iperf3,
+          "connections": connections}
