@@ -394,10 +394,10 @@ static bool may_be_beside_others(const struct vb_cc *cc, const struct state *sta
 }
 
 /* On a long way a doubled window is all lost before the second round trip that is too long. Not right after it gave
- * way, when there is but one. */
+ * way, when all that waited leaves at once. */
 static bool ends_slow_start(const struct state *state)
 {
-	return is_long_way(state) && state->last_group > 0 && waited(state) > 2 * visible(state);
+	return is_long_way(state) && !state->is_settling && waited(state) > 2 * visible(state);
 }
 
 static void heed_queue(struct vb_cc *cc, struct state *state, vb_time now)
@@ -541,9 +541,10 @@ static void take_cnp(struct vb_cc *cc, struct state *state)
 /* A round is long. While there is a queue all grow alike, by as much in the same time as on a way of LONG_WAY. */
 static uint32_t increase_on_long_way(const struct state *state)
 {
+	const uint32_t most = larger(INCREASE, state->window / GROWTH_LONG);
 	if (state->quiet == 0)
-		return INCREASE * (state->least / LONG_WAY);
-	return larger(INCREASE, state->window / (state->quiet < QUIET_TO_DOUBLE ? GROWTH_MOST : GROWTH_LONG));
+		return smaller(INCREASE * (state->least / LONG_WAY), most);
+	return state->quiet < QUIET_TO_DOUBLE ? larger(INCREASE, state->window / GROWTH_MOST) : most;
 }
 
 static uint32_t increase(const struct state *state)

@@ -10,9 +10,9 @@ struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8
 /* Its PSN, and with that its path. */
 void vb_batch_set_psn(struct vb_outgoing *out, const struct vb_qp *qp, uint32_t psn);
 void vb_batch_undo(struct vb_batch *batch);
-/* bytes NULL: there are none, only their number. */
 /* The bytes of the last packet can still be read, which leaves once more (vb_lane_config.is_present). */
 bool vb_batch_is_present(const struct vb_lane *lane, const struct vb_batch *batch);
+/* bytes NULL: there are none, only their number. */
 void vb_batch_add_iov(struct vb_batch *batch, struct vb_outgoing *out, const void *bytes, size_t length);
 /* Adds [offset, offset + length) of a WQE's message; false when an SGE does not allow it. */
 bool vb_batch_add_wqe(struct vb_batch *batch, struct vb_outgoing *out, struct vb_qp *qp, struct vb_send_wqe *wqe,

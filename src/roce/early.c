@@ -12,7 +12,7 @@
 enum {
 	TOLD_AGAIN = 8,
 	TELL_EVERY = 64, /* packets that are held before the peer hears of them, though it does not ask */
-	PIECE = 64,      /* packets that are executed at once; what comes meanwhile waits in the receive buffer */
+	PIECE = 64,      /* packets that are executed at once, and twice as many as have come since the last time */
 };
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
@@ -179,6 +179,7 @@ static void note_held(struct vb_qp *qp, const struct vb_packet *packet, uint32_t
 	struct vb_selective *s = selective_of(qp);
 	vb_count(qp->lane, VB_HELD, 1);
 	s->has_held = true;
+	vb_roce_lane_of(qp)->early_came++;
 	tell_of(qp, packet->psn, span);
 	s->held_untold++;
 	if (is_to_be_told_now(qp, packet, end_before))
@@ -258,6 +259,7 @@ static void execute_piece(struct vb_qp *qp, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	unsigned executed = 0;
+	assert(vb_state(qp) != VB_QPS_RESET && vb_state(qp) != VB_QPS_INIT);
 	while (executed < PIECE && execute_next(qp, now))
 		executed++;
 	if (vb_is_failing(qp))
@@ -275,7 +277,10 @@ void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now)
 
 void vb_early_advance(struct vb_lane *lane, vb_time now)
 {
-	struct vb_list *node = vb_list_pop(&vb_roce_lane(lane)->early);
-	if (node)
+	struct vb_roce_lane *roce = vb_roce_lane(lane);
+	const uint32_t pieces = 1 + 2 * roce->early_came / PIECE;
+	struct vb_list *node;
+	roce->early_came = 0;
+	for (uint32_t i = 0; i < pieces && (node = vb_list_pop(&roce->early)); i++)
 		execute_piece(vb_container_of(node, struct vb_selective, early_link)->qp, now);
 }

@@ -215,6 +215,7 @@ enum vb_hold_outcome vb_hold_put(
 	pool->used += cost;
 	if (pool->used > pool->most)
 		pool->most = pool->used;
+	trim(pool, spare_most(pool)); /* of other sizes */
 	return VB_HOLD_TAKEN;
 }
 

@@ -296,6 +296,7 @@ static bool emit_probe(struct vb_qp *qp, struct vb_batch *batch, vb_time now)
 	uint32_t span = vb_selective_must_be_whole(qp, wqe, index) ? span_at(wqe, index) : 1;
 	if (!vb_requester_build(qp, batch, wqe, index, index + span)) {
 		vb_batch_undo(batch);
+		vb_retry_go_back(qp); /* what is wrong is found again when it is that one's turn */
 		return false;
 	}
 	struct vb_packet *packet = &batch->out[batch->count - 1].packet;

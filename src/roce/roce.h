@@ -94,6 +94,7 @@ struct vb_roce_lane {
 	struct vb_address addresses[VB_LANE_ADDRESSES]; /* that QPs may go over to: failover.h */
 	unsigned address_count;
 	struct vb_list early;               /* struct vb_selective.early_link */
+	uint32_t early_came;                /* packets that were held since the last vb_early_advance */
 	struct vb_list away;                /* struct vb_failover.away_link */
 	struct vb_deadline away_due;        /* when one of them asks */
 	struct vb_echo_reply *echo_replies; /* ring of VB_ECHO_REPLIES, made at first use */

@@ -185,7 +185,8 @@ void vb_early_note_duplicate(struct vb_qp *qp, uint32_t psn);
 bool vb_early_takes_leave(struct vb_qp *qp, vb_time now);
 /* expected_psn was `from` before the newest request was executed: those behind it that are held are. */
 void vb_early_proceed(struct vb_qp *qp, uint32_t from, vb_time now);
-/* The next of many, of a QP of the lane: as long as it has any in its list, for it holds up what comes. */
+/* The next of many: more than have come meanwhile, so that there is an end to it, and not so many that the receive
+ * buffer overflows. Due as long as a QP is in the lane's list. */
 void vb_early_advance(struct vb_lane *lane, vb_time now);
 
 #endif

@@ -91,6 +91,7 @@ void vb_roce_forget(struct vb_qp *qp)
 	}
 	vb_echo_forget(qp);
 	vb_failover_stop(qp);
+	vb_early_stop(qp); /* what it has at the port may outlive its domain */
 	vb_roce_unschedule(qp);
 }
 

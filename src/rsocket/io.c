@@ -8,7 +8,8 @@
 #include <sys/uio.h>
 
 enum {
-	MESSAGE_MAX = 131072, /* bytes: two trains, and an eighth of a ring, so that several are under way */
+	MESSAGE_LEAST_MAX = 32768,
+	MESSAGE_MAX = 131072, /* bytes: two trains; or an eighth of the ring, so that several are under way */
 	COPIED_MAX = 32768,   /* bytes that the receiver copies before it gives their room back */
 	CATCH_UP_US = 20000,
 };
@@ -133,7 +134,8 @@ static ssize_t send_locked(struct vb_rsocket *rs, struct cursor *cursor, size_t 
 			break;
 		size_t left = total - sent;
 		uint32_t room = vb_rs_stream_room(rs);
-		room = room < MESSAGE_MAX ? room : MESSAGE_MAX;
+		uint32_t most = vb_rs_clamp(rs->options.send_bytes / 8, MESSAGE_LEAST_MAX, MESSAGE_MAX);
+		room = room < most ? room : most;
 		uint32_t length = left < room ? (uint32_t)left : room;
 		error = send_message(rs, cursor, length, length == left);
 		if (error)

@@ -186,19 +186,6 @@ static void transmit_posted(struct vb_host_lane *d, struct vb_local_peer *to, vb
 	d->has_more |= vb_host_peers_have_more(d);
 }
 
-/* Pollers have the lane, and this one has not polled for a while. */
-static void look_at_port_amid_posts(struct vb_host_lane *d, vb_time now)
-{
-	struct vb_host_lane_state *s = vb_state_of(d);
-	const bool was_seen = vb_time_since(s->port_seen_at, now) < VB_PORT_BY_POSTS;
-
-	if (was_seen || vb_ownership_owner(&s->ownership) != VB_OWNER_POLLERS)
-		return;
-	s->port_seen_at = now;
-	vb_turn_receive(d);
-	vb_turn_transmit(d, now);
-}
-
 /* The request may wait for the next poll. Without a progress thread it would wait for ever for one that never comes. */
 static bool rides(struct vb_host_lane_state *s, const struct vb_qp *qp)
 {
@@ -228,14 +215,13 @@ void vb_host_lane_end_post(struct vb_host_lane *d, struct vb_qp *qp)
 	note_post(s);
 	vb_time now = about_now(s);
 	struct vb_local_peer *to = vb_sq_serve(qp, now);
-	vb_ownership_posted(&s->ownership, now);
+	if (vb_time_since(s->port_seen_at, now) < VB_PRESENT_BY_POSTS)
+		vb_ownership_posted(&s->ownership, now);
 	if (!to && rides(s, qp)) {
 		unlock_and_hold(d);
 		return;
 	}
 	transmit_posted(d, to, now);
-	if (!to)
-		look_at_port_amid_posts(d, now);
 	vb_host_lane_unlock(d);
 }
 

@@ -19,8 +19,7 @@
  * Pollers and a returner may stop without a word. So while they own the lane the timer is always set to look for them,
  * and the progress thread takes the lane when they were away for too long. It looks ever more seldom while they go on,
  * for a look may take a poller's core: a thread that stops is missed after no more time than it has polled, up to
- * VB_POLLER_LOOK_MOST. A thread that posts much between two polls is not away. It looks at the port now and then while
- * it posts (VB_PORT_BY_POSTS), so that nobody else needs to.
+ * VB_POLLER_LOOK_MOST. A thread that posts much between two polls is not away, for a while (VB_PRESENT_BY_POSTS).
  *
  * Pollers that share their core come late, and would come later still if the progress thread ran as well: woken for
  * each packet, it takes the core from a peer amid its sending and answers before the program does. So where pollers
@@ -150,7 +149,7 @@ static inline enum vb_poll vb_ownership_polled(struct vb_ownership *o, vb_time n
 	return vb_time_diff(now, o->judged_at) >= VB_PRESENCE_EVERY ? VB_POLL_JUDGED : VB_POLL_NOTED;
 }
 
-/* One that posts is there as well: it polls when it has posted enough. Likewise. */
+/* One that posts, and has polled not long ago, is there as well. Likewise. */
 static inline void vb_ownership_posted(struct vb_ownership *o, vb_time now)
 {
 	if (vb_ownership_owner(o) == VB_OWNER_POLLERS)

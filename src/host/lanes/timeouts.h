@@ -12,6 +12,9 @@
 /* The same where pollers share their core with others. Less than the millisecond after which a peer that hears nothing
  * probes. */
 #define VB_POLLER_LATE_CROWDED (800 * VB_US)
+/* A thread that posts without a poll counts as present for so long after the last look at the port. It polls when it
+ * has posted what there is room for, and takes many acknowledgements at once; later somebody else looks. */
+#define VB_PRESENT_BY_POSTS VB_POLLER_LATE_CROWDED
 /* The progress thread looks for pollers at least so often, ... */
 #define VB_POLLER_LOOK_MOST (3200 * VB_US)
 /* ... and so often where packets come and pollers have their cores to themselves, or where posts waited for the next
@@ -27,9 +30,6 @@
 /* Between looks at a port that is quiet, by a thread that polls among local peers. By time, since a thread that shares
  * its core has few turns. */
 #define VB_PORT_EVERY (10 * VB_US)
-/* Since the last look at the port, after which a thread that posts looks as well. Not sooner: when it has posted what
- * there is room for it polls, and takes more acknowledgements at once. */
-#define VB_PORT_BY_POSTS VB_POLLER_LATE_CROWDED
 /* The same by a thread that is about to sleep on the port. */
 #define VB_PORT_SELDOM (100 * VB_US)
 

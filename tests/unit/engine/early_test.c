@@ -38,6 +38,7 @@ static void responder__executes_many_that_are_held_piece_by_piece(void **state)
 		rig_transmit(rig);
 	}
 	assert_false(vb_lane_next_deadline(rig->lane).is_set);
+	vb_lane_advance(rig->lane, rig->now);
 	receive_write(rig, qp, 0);
 	assert_ack(rig, PIECE);
 	for (uint32_t executed = PIECE + 1; executed < MANY; executed += PIECE) {
@@ -98,6 +99,27 @@ static void responder__reads_nothing_again_that_is_unmapped(void **state)
 	is_there = true;
 	receive_read(rig, qp, 0, 0, READ_BYTES);
 	assert_int_equal(rig_transmit(rig), 3);
+	close_rig(rig, qp);
+}
+
+/* Or there would be no end to it. */
+static void responder__executes_more_than_come_meanwhile(void **state)
+{
+	enum { MANY = 400, COME = 40 };
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	uint32_t next = 1, advances = 0;
+	while (next < MANY)
+		receive_write(rig, qp, next++);
+	vb_lane_advance(rig->lane, rig->now);
+	receive_write(rig, qp, 0);
+	for (; held_bytes(rig) > 0; advances++) {
+		for (uint32_t i = 0; i < COME; i++)
+			receive_write(rig, qp, next++);
+		vb_lane_advance(rig->lane, rig->now);
+		rig_transmit(rig);
+		assert_true(advances < MANY / COME);
+	}
 	close_rig(rig, qp);
 }
 
@@ -457,6 +479,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(responder__holds_what_is_early_and_executes_it_in_its_turn),
 		cmocka_unit_test(responder__executes_many_that_are_held_piece_by_piece),
+		cmocka_unit_test(responder__executes_more_than_come_meanwhile),
 		cmocka_unit_test(responder__may_go_with_many_that_are_held),
 		cmocka_unit_test(responder__that_goes_acknowledges_once_more_where_packets_are_lost),
 		cmocka_unit_test(responder__reads_nothing_again_that_is_unmapped),
