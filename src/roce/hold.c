@@ -72,22 +72,6 @@ static bool reserve(struct vb_hold *hold, uint32_t psns, struct vb_hold_pool *po
 	return true;
 }
 
-static void trim(struct vb_hold_pool *pool, uint64_t most);
-
-/* All places are empty. */
-static void give_back(struct vb_hold *hold, struct vb_hold_pool *pool)
-{
-	assert(hold->count == 0 && hold->bytes == ring_bytes(places_of(hold)));
-	pool->used -= hold->bytes;
-	if (pool->used == 0) {
-		pool->most = 0;
-		trim(pool, VB_HOLD_SPARE_BYTES);
-	}
-	free(hold->places);
-	free(hold->bits);
-	*hold = (struct vb_hold){ 0 };
-}
-
 /* ---- Copies ------------------------------------------------------------------------------------------------------ */
 
 enum { LEAST_ROOM = 1024 };
@@ -182,6 +166,20 @@ static struct vb_held *copy_of(const struct vb_packet *packet, uint32_t span, st
 }
 
 /* ---- The store --------------------------------------------------------------------------------------------------- */
+
+/* All places are empty. */
+static void give_back(struct vb_hold *hold, struct vb_hold_pool *pool)
+{
+	assert(hold->count == 0 && hold->bytes == ring_bytes(places_of(hold)));
+	pool->used -= hold->bytes;
+	if (pool->used == 0) {
+		pool->most = 0;
+		trim(pool, VB_HOLD_SPARE_BYTES);
+	}
+	free(hold->places);
+	free(hold->bits);
+	*hold = (struct vb_hold){ 0 };
+}
 
 enum vb_hold_outcome vb_hold_put(
 	struct vb_hold *hold, uint32_t first, const struct vb_packet *packet, uint32_t span, struct vb_hold_pool *pool)

@@ -27,7 +27,7 @@ static void responder__holds_what_is_early_and_executes_it_in_its_turn(void **st
 	close_rig(rig, qp);
 }
 
-/* What comes meanwhile waits in the receive buffer. */
+/* The lane receives packets between two pieces, so that its receive buffer does not overflow. */
 static void responder__executes_many_that_are_held_piece_by_piece(void **state)
 {
 	enum { MANY = 200, PIECE = 64 };

@@ -418,7 +418,7 @@ static void requester__gives_all_back_when_its_qp_goes(void **state)
 	}
 }
 
-/* Programs may unmap what their peer has. What was lost indeed cannot go again, then. */
+/* A program has unmapped its memory before the peer had all of it. The requester cannot send the rest again. */
 static bool is_present(const void *at, uint64_t length, bool for_writing)
 {
 	assert_true(at && length > 0 && !for_writing);
