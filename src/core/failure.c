@@ -96,9 +96,9 @@ static uint32_t stuck_bytes(const struct vb_qp *qp)
 	if (wqe->opcode == VB_WR_RDMA_READ)
 		return VB_BTH_LENGTH;
 	uint32_t index = (qp->requester.una_psn - wqe->first_psn) & VB_PSN_MASK;
-	uint64_t offset = (uint64_t)index * qp->mtu;
-	uint64_t rest = wqe->length > offset ? wqe->length - offset : 0;
-	return VB_BTH_LENGTH + (uint32_t)(rest < qp->mtu ? rest : qp->mtu);
+	uint32_t mtu = vb_mtu_of(qp, wqe);
+	uint64_t offset = (uint64_t)index * mtu, rest = wqe->length > offset ? wqe->length - offset : 0;
+	return VB_BTH_LENGTH + (uint32_t)(rest < mtu ? rest : mtu);
 }
 
 static bool is_senders_fault(enum vb_cause_kind cause)

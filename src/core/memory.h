@@ -44,7 +44,7 @@ struct vb_srq_table {
 
 struct vb_nic {
 	struct vb_nic_config config;
-	_Atomic uint32_t mtu;
+	_Atomic uint32_t mtu, large_mtu;
 	struct vb_key_table keys;
 	struct vb_lock lock;                   /* gids */
 	_Atomic uint64_t gids[VB_MAX_GIDS][2]; /* read without the lock: nic.c */

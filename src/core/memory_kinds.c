@@ -3,7 +3,7 @@
 #include "core/memory_kind.h"
 #include "core/objects.h"
 
-#define ZEROS VB_MAX_MTU /* no packet takes more */
+#define ZEROS VB_LARGE_MTU /* no packet takes more */
 
 static bool is_always_present(const void *at, uint64_t length, bool for_writing)
 {

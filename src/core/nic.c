@@ -15,7 +15,7 @@ static bool is_mtu(uint32_t mtu)
 
 int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)
 {
-	if (!is_mtu(config->mtu))
+	if (!is_mtu(config->mtu) || config->large_mtu > VB_LARGE_MTU)
 		return -EINVAL;
 	struct vb_nic *new = calloc(1, sizeof(*new));
 	if (!new)
@@ -28,6 +28,7 @@ int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic)
 	new->config = *config;
 	new->keys.epochs = config->epochs;
 	atomic_init(&new->mtu, config->mtu);
+	atomic_init(&new->large_mtu, config->large_mtu);
 	vb_lock_init(&new->lock);
 	vb_srq_table_init(&new->xrc_srqs);
 	*nic = new;
@@ -42,15 +43,21 @@ void vb_nic_destroy(struct vb_nic *nic)
 	free(nic);
 }
 
-void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu)
+void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu, uint32_t large_mtu)
 {
-	assert(is_mtu(mtu));
+	assert(is_mtu(mtu) && large_mtu <= VB_LARGE_MTU);
+	atomic_store_explicit(&nic->large_mtu, large_mtu, memory_order_relaxed);
 	atomic_store_explicit(&nic->mtu, mtu, memory_order_relaxed);
 }
 
 uint32_t vb_nic_get_mtu(const struct vb_nic *nic)
 {
 	return atomic_load_explicit(&nic->mtu, memory_order_relaxed);
+}
+
+uint32_t vb_nic_get_large_mtu(const struct vb_nic *nic)
+{
+	return atomic_load_explicit(&nic->large_mtu, memory_order_relaxed);
 }
 
 /* ---- GIDs. A GID is two words; gid_generation is odd while the table changes. Each word is stored with release and

@@ -52,14 +52,16 @@ struct vb_qp;
 struct vb_nic_config {
 	uint64_t seed, seed_high; /* of keys: nobody else's knowledge, or keys can be guessed */
 	uint32_t mtu;           /* active path MTU, up to 4096 bytes; a live device's is 256, 512, 1024, 2048 or 4096 */
+	uint32_t large_mtu;     /* more, that its link carries: up to VB_LARGE_MTU; 0: nothing more */
 	bool advertise_credits; /* end-to-end credits in ACKs; off: "no flow control" as rxe does */
 	struct vb_epochs *epochs; /* the process's, where removals of keys are counted: local.h; NULL: nobody pulls */
 };
 
 int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic); /* [setup] */
 void vb_nic_destroy(struct vb_nic *nic);                                    /* [setup] all its objects are gone */
-void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu);                      /* [any] for QPs made afterwards */
+void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu, uint32_t large_mtu);  /* [any] for QPs made afterwards */
 uint32_t vb_nic_get_mtu(const struct vb_nic *nic);                          /* [any] */
+uint32_t vb_nic_get_large_mtu(const struct vb_nic *nic);                    /* [any] */
 /* Addresses that packets to this device may carry. gid NULL empties the entry. [any] */
 int vb_nic_set_gid(struct vb_nic *nic, uint32_t index, const struct vb_gid *gid);
 /* -ENODATA when the entry is empty, -EINVAL beyond the table. [any] */

@@ -145,7 +145,7 @@ int vb_sq_stage(struct vb_qp *qp, const struct vb_send_wr *wr)
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = (uint8_t)wr->opcode;
 	wqe->flags = (uint8_t)(wr->flags | (qp->signal_all ? VB_SEND_SIGNALED : 0));
-	wqe->is_started = false;
+	wqe->is_started = wqe->is_large = false;
 	wqe->length = (uint32_t)length;
 	wqe->imm_or_inv = wr->imm_or_inv;
 	wqe->rkey = wr->rkey;

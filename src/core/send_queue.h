@@ -15,7 +15,8 @@ struct vb_send_wqe {
 	uint8_t opcode; /* enum vb_wr_opcode */
 	uint8_t flags;  /* enum vb_send_flags; SIGNALED set too where the QP signals all */
 	uint8_t sge_count;
-	bool is_started;               /* has PSNs; or, of a local operation, is done */
+	bool is_started : 1;           /* has PSNs; or, of a local operation, is done */
+	bool is_large : 1;             /* cut by the QP's large MTU */
 	uint32_t length;               /* of the message */
 	uint32_t first_psn, psn_count; /* psn_count 0: local operation */
 	uint32_t ssn;                  /* send sequence number of its first wire message, 24 bits */

@@ -30,8 +30,10 @@ struct vb_device_info {
 	char ifname[16];
 	uint32_t ifindex;
 	uint32_t netdev_mtu;
-	uint32_t mtu; /* active RoCE MTU in bytes */
-	bool is_up;   /* running */
+	uint32_t mtu;       /* active RoCE MTU in bytes */
+	uint32_t large_mtu; /* payload of the largest packet that the interface carries between two Verbena ends; 0: mtu
+			     */
+	bool is_up;         /* running */
 	bool is_loopback;
 	uint64_t node_guid;  /* EUI-64 of the MAC in network byte order as the ABI wants it; never zero; stable */
 	uint64_t speed_mbps; /* of the interface; 0 unknown */

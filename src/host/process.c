@@ -241,6 +241,7 @@ static int create_lane(struct vb_host_lane *d, const struct vb_settings *setting
 	config.paths = (uint16_t)settings->paths;
 	config.flowlet_packets = FLOWLET;
 	config.fails_over = settings->fails_over;
+	config.goes_by_large = !settings->large_off;
 	config.is_present = vb_host_memory_is_present;
 	config.cc = (struct vb_cc_config){ .algorithm = settings->cc.algorithm, .parameters = settings->cc.values };
 	int rc = vb_lane_create(&config, &d->lane);

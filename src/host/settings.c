@@ -159,6 +159,8 @@ static bool parse_value(
 		return parse_cc(text, &settings->cc, why, why_size);
 	case VB_SETTING_RECOVERY:
 		return parse_choice(text, "auto", "go-back-n", &settings->go_back_n);
+	case VB_SETTING_LARGE_PACKETS:
+		return parse_choice(text, "auto", "off", &settings->large_off);
 	case VB_SETTING_PATHS:
 		return parse_paths(text, settings);
 	case VB_SETTING_FAULTS:

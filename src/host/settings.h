@@ -23,6 +23,7 @@
 	X(RECOVERY, "auto|go-back-n", "auto", "go-back-n sends again all behind a loss, to any peer") \
 	X(PATHS, "auto, or a number, 1 .. 64", "auto", \
 		"source ports of a connection to a Verbena peer; auto: 1; 1: no failover; more: by two links") \
+	X(LARGE_PACKETS, "auto|off", "auto", "off: no packet to a Verbena peer carries more than the path MTU") \
 	X(FAULTS, "drop=P,dup=P,reorder=P,corrupt=P,delay=TIME,seed=N,rate=RATE,queue=BYTES,kmin=BYTES,kmax=BYTES,pmax=P,burst=N,late=P,late-by=TIME,path=N,if=NAME; verb:NAME:nth=N:ERRNO,event:NAME:after=TIME,cm:reject:nth=N,cm:timeout:nth=N,cm:disconnect:nth=N", "", \
 		"injects faults into received packets, or puts them through a bottleneck; makes calls, events and connections fail") \
 	X(STATS, "0|1", "0", "prints a summary of paths and counters on stderr at the end")                               \
@@ -49,7 +50,7 @@ enum vb_log_level { VB_LOG_ERROR, VB_LOG_WARN, VB_LOG_INFO, VB_LOG_DEBUG };
 struct vb_settings {
 	const char *text[VB_SETTING_COUNT]; /* as given, or the default */
 	bool is_given[VB_SETTING_COUNT];
-	bool local_off, go_back_n, map_registered, stats, trains_off, broker_any, dmabuf_on, progress_off;
+	bool local_off, go_back_n, large_off, map_registered, stats, trains_off, broker_any, dmabuf_on, progress_off;
 	bool fails_over;    /* RC connections go on over another interface */
 	bool packet_faults; /* of FAULTS, some are about packets */
 	uint32_t receive_buffer, part_id, paths;

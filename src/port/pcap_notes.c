@@ -27,6 +27,12 @@ static void add_hello(struct note *note, const struct vb_packet *packet)
 	add(note, "%s: recovers selectively, holds %u bytes%s",
 		packet->hello & VB_HELLO_ANSWERS ? "answers a hello" : "hello", packet->hold_bytes,
 		packet->hello & VB_HELLO_TAKES_PATHS ? ", goes on over further addresses" : "");
+	if (packet->large_mtu)
+		add(note, ", takes packets of %u bytes", packet->large_mtu);
+	if (packet->payload_length)
+		add(note, "; shows that such a packet comes through");
+	if (packet->hello & VB_HELLO_HEARD_LARGE)
+		add(note, "; such a packet has come");
 }
 
 static bool is_held(const struct vb_packet *packet, unsigned i)

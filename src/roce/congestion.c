@@ -40,7 +40,7 @@ void vb_congestion_init(struct vb_qp *qp)
 /* One packet. */
 static uint32_t least_window(const struct vb_qp *qp)
 {
-	return qp->mtu + vb_roce(qp)->overhead;
+	return vb_largest_payload(qp) + vb_roce(qp)->overhead;
 }
 
 /* Between that and what the sequence numbers bear, whatever is asked for. */
@@ -233,6 +233,7 @@ bool vb_qp_account(struct vb_qp *qp, struct vb_qp_account *account)
 		.least_rtt = tally->least_rtt,
 		.rtt = vb_roce(qp)->recovery.srtt,
 		.recovers = vb_hello_outcome(qp),
+		.large_mtu = qp->large_mtu,
 		.paths = vb_multipath_account(qp),
 		.moves = vb_failover_moves(qp),
 	};

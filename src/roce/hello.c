@@ -9,6 +9,7 @@
 #include "base/invariant.h"
 #include "roce/batch.h"
 #include "roce/failover.h"
+#include "roce/large.h"
 #include "roce/peers.h"
 #include "roce/selective.h"
 
@@ -47,16 +48,43 @@ static uint32_t first_psn(const struct vb_qp *qp, bool is_own)
 	return (is_own ? qp->attr.sq_psn : qp->attr.rq_psn) & VB_PSN_MASK;
 }
 
+static void fill(const struct vb_qp *qp, struct vb_packet *packet)
+{
+	const struct vb_lane_config *config = &vb_roce_lane_of(qp)->config;
+	const struct vb_selective *s = vb_roce(qp)->selective;
+	packet->hold_bytes = config->hold_bytes;
+	packet->large_mtu = vb_large_offer(qp);
+	packet->hello =
+		(config->fails_over ? VB_HELLO_TAKES_PATHS : 0) | (s && s->large.is_taken ? VB_HELLO_HEARD_LARGE : 0);
+}
+
 void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch)
 {
 	struct vb_roce_qp *roce = vb_roce(qp);
 	assert(qp->type == VB_QP_RC && (roce->hello_is_due || roce->hello_answer_is_due));
 	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_HELLO, &qp->attr.av);
 	out->packet.psn = first_psn(qp, !roce->hello_answer_is_due);
-	out->packet.hold_bytes = vb_roce_lane_of(qp)->config.hold_bytes;
-	out->packet.hello = (roce->hello_answer_is_due ? VB_HELLO_ANSWERS : 0) |
-			    (vb_roce_lane_of(qp)->config.fails_over ? VB_HELLO_TAKES_PATHS : 0);
+	fill(qp, &out->packet);
+	if (roce->hello_answer_is_due)
+		out->packet.hello |= VB_HELLO_ANSWERS;
 	roce->hello_is_due = roce->hello_answer_is_due = false;
+}
+
+void vb_hello_emit_large(struct vb_qp *qp, struct vb_batch *batch)
+{
+	struct vb_large *large = &vb_roce(qp)->selective->large;
+	struct vb_outgoing *out = vb_batch_add(batch, qp, VB_HELLO, &qp->attr.av);
+	assert(large->is_due && large->agreed);
+	out->packet.psn = first_psn(qp, true);
+	fill(qp, &out->packet);
+	vb_large_pad(batch, out, large->agreed);
+	large->is_due = false;
+}
+
+static bool has_asked(const struct vb_qp *qp)
+{
+	const struct vb_selective *s = vb_roce(qp)->selective;
+	return vb_roce(qp)->hellos > 0 || (s && s->large.asked > 0);
 }
 
 void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
@@ -64,7 +92,7 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 	enum vb_qp_state state = vb_state(qp);
 	bool is_connected = state == VB_QPS_RTR || state == VB_QPS_RTS || state == VB_QPS_SQD;
 	bool is_answer = packet->hello & VB_HELLO_ANSWERS;
-	bool is_asked_for = !is_answer || (vb_roce(qp)->hellos > 0 && state != VB_QPS_RTR);
+	bool is_asked_for = !is_answer || (has_asked(qp) && state != VB_QPS_RTR);
 	if (!may_agree(qp) || !is_connected || !is_asked_for || packet->psn != first_psn(qp, is_answer)) {
 		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
 		return;
@@ -72,6 +100,8 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 	if (vb_selective_begin(qp, packet->hold_bytes))
 		return; /* without memory: it goes on as it did */
 	vb_congestion_note_agreement(qp, qp->lane->now);
+	vb_large_agree(qp, packet->large_mtu);
+	vb_large_note_hello(qp, packet);
 	vb_roce(qp)->hello_is_due = false;
 	if (packet->hello & VB_HELLO_TAKES_PATHS)
 		vb_failover_agree(qp, is_answer);

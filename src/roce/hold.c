@@ -74,23 +74,24 @@ static bool reserve(struct vb_hold *hold, uint32_t psns, struct vb_hold_pool *po
 
 /* ---- Copies ------------------------------------------------------------------------------------------------------ */
 
-enum { LEAST_ROOM = 1024 };
+static const uint32_t rooms[VB_HOLD_SIZES] = { 1024, 2048, VB_MAX_MTU, VB_LARGE_MTU };
 
 static uint32_t room_for(uint32_t length)
 {
-	uint32_t room = LEAST_ROOM;
-	if (length <= LEAST_ROOM / 2)
+	unsigned size = 0;
+	if (length <= rooms[0] / 2)
 		return length;
-	while (room < length)
-		room *= 2;
-	return room;
+	while (rooms[size] < length)
+		size++;
+	assert(size < VB_HOLD_SIZES);
+	return rooms[size];
 }
 
 /* Of copies of that size; NULL: none are kept. */
 static struct vb_held **spares_of(struct vb_hold_pool *pool, uint32_t room)
 {
 	for (unsigned i = 0; i < VB_HOLD_SIZES; i++)
-		if (room == (uint32_t)LEAST_ROOM << i)
+		if (room == rooms[i])
 			return &pool->spare[i];
 	return NULL;
 }
@@ -133,7 +134,7 @@ static void trim(struct vb_hold_pool *pool, uint64_t most)
 {
 	for (unsigned i = 0; i < VB_HOLD_SIZES; i++)
 		while (pool->spare[i] && pool->spare_bytes > most)
-			free(take_cell(pool, (uint32_t)LEAST_ROOM << i));
+			free(take_cell(pool, rooms[i]));
 	assert(pool->spare_bytes <= most);
 }
 

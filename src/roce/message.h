@@ -40,10 +40,17 @@ static inline uint32_t span_at(const struct vb_send_wqe *wqe, uint32_t index)
 	return is_read(wqe) ? piece_end(wqe, index) - index : 1;
 }
 
+/* Bytes of the message before packet index. */
+static inline uint32_t bytes_before(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t index)
+{
+	return index * vb_mtu_of(qp, wqe);
+}
+
 /* Bytes of the message in packets from .. to - 1. */
 static inline uint32_t bytes_between(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t from, uint32_t to)
 {
-	uint64_t begin = (uint64_t)from * qp->mtu, end = (uint64_t)to * qp->mtu;
+	uint32_t mtu = vb_mtu_of(qp, wqe);
+	uint64_t begin = (uint64_t)from * mtu, end = (uint64_t)to * mtu;
 	if (end > wqe->length)
 		end = wqe->length;
 	return end > begin ? (uint32_t)(end - begin) : 0;

@@ -49,13 +49,14 @@ bool vb_requester_build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send
 	assert(index < end && end <= wqe->psn_count);
 
 	vb_batch_set_psn(out, qp, vb_psn_add(wqe->first_psn, index));
-	fill_extension_headers(&out->packet, wqe, is_read(wqe) ? vb_offset_of(qp, index) : 0,
+	fill_extension_headers(&out->packet, wqe, is_read(wqe) ? bytes_before(qp, wqe, index) : 0,
 		is_read(wqe) ? bytes_between(qp, wqe, index, end) : wqe->length);
 	out->packet.solicited = (wqe->flags & VB_SEND_SOLICITED) && row->consumes_recv;
 	if (is_read(wqe) || is_atomic(wqe))
 		return true;
 	bool is_again = qp->is_reliable && vb_psn_diff(out->packet.psn, qp->requester.max_psn) < 0;
-	return vb_batch_add_wqe(batch, out, qp, wqe, vb_offset_of(qp, index), bytes_between(qp, wqe, index, end)) &&
+	return vb_batch_add_wqe(
+		       batch, out, qp, wqe, bytes_before(qp, wqe, index), bytes_between(qp, wqe, index, end)) &&
 	       (!is_again || vb_batch_is_present(qp->lane, batch));
 }
 
@@ -91,7 +92,7 @@ bool vb_requester_asks_later(const struct vb_qp *qp)
 /* This packet fills the window, and no ack that would reopen it has been asked for. */
 static bool ends_a_window(const struct vb_qp *qp)
 {
-	if (!vb_flight_nears_end(qp, qp->mtu + vb_roce(qp)->overhead))
+	if (!vb_flight_nears_end(qp, vb_largest_payload(qp) + vb_roce(qp)->overhead))
 		return false;
 	bool asks_when_full = !vb_roce_lane_of(qp)->config.acks.by_count_alone && !spared_bytes(qp);
 	return asks_when_full || vb_roce(qp)->flight.out <= vb_roce(qp)->since_ackreq;
@@ -202,7 +203,8 @@ static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct 
 static uint32_t middles_allowed(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t most)
 {
 	const struct vb_requester *rq = &qp->requester;
-	uint32_t cost = qp->mtu + vb_roce(qp)->overhead, left = wqe->psn_count - 1 - psn_index(wqe, rq->next_psn);
+	uint32_t cost = vb_mtu_of(qp, wqe) + vb_roce(qp)->overhead,
+		 left = wqe->psn_count - 1 - psn_index(wqe, rq->next_psn);
 	uint64_t room = vb_flight_room(qp, cost);
 	uint32_t every = ask_every(qp),
 		 silent = vb_roce(qp)->since_ackreq < every ? (every - 1 - vb_roce(qp)->since_ackreq) / cost : 0;
@@ -221,20 +223,21 @@ uint32_t vb_requester_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uin
 	struct vb_send_wqe *wqe = wqe_in_progress(qp, &batch->out[batch->count - 1].packet);
 	uint32_t n = wqe ? middles_allowed(qp, wqe, most) : 0;
 	struct vb_reach run;
-	if (n == 0 || !vb_reach_part(&wqe->whole, vb_offset_of(qp, psn_index(wqe, rq->next_psn)), vb_offset_of(qp, n),
-			      false, &run))
+	if (n == 0 || !vb_reach_part(&wqe->whole, bytes_before(qp, wqe, psn_index(wqe, rq->next_psn)),
+			      bytes_before(qp, wqe, n), false, &run))
 		return 0;
-	const uint8_t *bytes = vb_load(&run, vb_offset_of(qp, n));
+	uint32_t mtu = vb_mtu_of(qp, wqe);
+	const uint8_t *bytes = vb_load(&run, n * mtu);
 	uint8_t opcode = (uint8_t)(qp->service | vb_wr_kinds[wqe->opcode].forms.middle);
 	for (uint32_t i = 0; i < n; i++) {
 		struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 		vb_batch_set_psn(out, qp, vb_psn_add(rq->next_psn, i));
 		out->packet.xrc_srqn = wqe->srqn;
-		out->packet.payload_length = qp->mtu;
-		vb_batch_add_iov(batch, out, bytes ? bytes + vb_offset_of(qp, i) : NULL, qp->mtu);
+		out->packet.payload_length = mtu;
+		vb_batch_add_iov(batch, out, bytes ? bytes + i * mtu : NULL, mtu);
 	}
-	vb_flight_add(qp, n * (qp->mtu + vb_roce(qp)->overhead), 0);
-	vb_roce(qp)->since_ackreq += n * (qp->mtu + vb_roce(qp)->overhead);
+	vb_flight_add(qp, n * (mtu + vb_roce(qp)->overhead), 0);
+	vb_roce(qp)->since_ackreq += n * (mtu + vb_roce(qp)->overhead);
 	rq->next_psn = rq->max_psn = vb_psn_add(rq->next_psn, n);
 	vb_recovery_on_sent(qp, vb_psn_add(rq->next_psn, VB_PSN_MASK), true, now);
 	vb_selective_on_sent(qp, vb_psn_add(rq->next_psn, VB_PSN_MASK + 1 - n), n, false, now);

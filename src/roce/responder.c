@@ -10,6 +10,7 @@
 #include "core/responder.h"
 #include "core/execute.h"
 #include "roce/request_packet.h"
+#include "roce/large.h"
 #include "roce/responder.h"
 #include "roce/requester.h"
 #include "roce/selective.h"
@@ -28,20 +29,28 @@ void vb_responses_reset(struct vb_qp *qp)
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 /* First and Middle are full, Last is not empty, Only may be. 9.7.4.1.6. */
-bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet)
+bool vb_payload_is_right(const struct vb_packet *packet, uint32_t full)
 {
 	switch ((enum vb_payload)vb_packet_row(packet)->payload) {
 	case VB_PAYLOAD_FULL:
-		return packet->payload_length == qp->mtu;
+		return packet->payload_length == full;
 	case VB_PAYLOAD_LAST:
-		return packet->payload_length >= 1 && packet->payload_length <= qp->mtu;
+		return packet->payload_length >= 1 && packet->payload_length <= full;
 	case VB_PAYLOAD_ONLY:
-		return packet->payload_length <= qp->mtu;
+		return packet->payload_length <= full;
 	case VB_PAYLOAD_EIGHT:
 		return packet->payload_length == 8;
 	default:
 		return packet->payload_length == 0;
 	}
+}
+
+/* A message is cut by the path MTU or, where both ends do so, by the large one, which its First tells. */
+static uint32_t full_of(const struct vb_qp *qp, const struct vb_packet *packet)
+{
+	if (vb_begins_message(vb_packet_row(packet)))
+		return vb_large_taken(qp, packet->payload_length);
+	return vb_roce(qp)->responses.full;
 }
 
 /* Checks the packet, and then the request. */
@@ -50,7 +59,7 @@ static enum vb_verdict judge(struct vb_qp *qp, const struct vb_packet *packet, u
 	const struct vb_opcode *row = vb_packet_row(packet);
 	if (!vb_target_expects(&qp->target, row))
 		return VB_BAD_SEQUENCE;
-	if (!vb_payload_is_right(qp, packet))
+	if (!vb_payload_is_right(packet, full_of(qp, packet)))
 		return VB_BAD_LENGTH;
 	if (vb_is_answered_by_a_response(row) && !vb_responder_has_room(qp))
 		return VB_TOO_MANY_READS;
@@ -72,6 +81,8 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint64_t be
 	qp->responder.nak_sent = false;
 	qp->requester.is_asked = true;
 	bool is_whole = row->place == VB_LAST || row->place == VB_ONLY;
+	if (row->place == VB_FIRST)
+		rs->full = (uint16_t)packet->payload_length;
 	vb_requester_note_answer(qp, is_whole, now);
 	if (is_whole)
 		qp->responder.msn = vb_psn_add(qp->responder.msn, 1);
@@ -218,7 +229,7 @@ void vb_responder_receive_trimmed(struct vb_qp *qp, const struct vb_packet *pack
 static bool is_next_middle(const struct vb_qp *qp, const struct vb_packet *packet)
 {
 	return packet->opcode == (VB_RC | VB_WRITE_MIDDLE) && packet->psn == qp->responder.expected_psn &&
-	       packet->dest_qpn == qp->qpn && packet->payload_length == qp->mtu && !packet->ackreq;
+	       packet->dest_qpn == qp->qpn && packet->payload_length == vb_roce(qp)->responses.full && !packet->ackreq;
 }
 
 size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *packets, size_t n)
@@ -234,7 +245,7 @@ size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *pa
 		taken++;
 	}
 	vb_requester_note_answer(qp, false, qp->lane->now);
-	uint32_t bytes = (uint32_t)(taken - 1) * qp->mtu;
+	uint32_t bytes = (uint32_t)(taken - 1) * rs->full;
 	rs->ack.packets += (uint32_t)taken - 1;
 	rs->ack.bytes += bytes;
 	vb_count(qp->lane, VB_RX_BYTES, bytes);

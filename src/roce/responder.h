@@ -47,6 +47,7 @@ struct vb_responses {
 	uint8_t verdict; /* on the request at expected_psn, judged and not refused yet: responder.c; 0: none */
 	uint8_t active_resources, resource_count, resource_next;
 	uint8_t refusal; /* the fatal NAK that was said, and of what; 0: none */
+	uint16_t full;   /* bytes of a full packet of the message that is open */
 	uint32_t refusal_psn;
 	struct vb_ack ack;
 	struct vb_resource *resources; /* for what the peer is granted, at first use */
@@ -62,8 +63,8 @@ void vb_responder_receive_trimmed(struct vb_qp *qp, const struct vb_packet *pack
 /* Of a train whose first packet was just accepted: takes the Middles behind it that want nothing but their place, and
  * gives their number. */
 size_t vb_responder_receive_middles(struct vb_qp *qp, const struct vb_packet *packets, size_t n);
-/* Payload against the packet's place in its message. */
-bool vb_payload_is_right(const struct vb_qp *qp, const struct vb_packet *packet);
+/* Payload against the packet's place in its message, of which full packets carry so many bytes. */
+bool vb_payload_is_right(const struct vb_packet *packet, uint32_t full);
 void vb_responder_receive_xrc(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);
 /* In ERR: true when packet was a request that this QP had refused, and is refused again. */
 bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet, vb_time now);

@@ -591,7 +591,8 @@ bool vb_selective_is_full(const struct vb_qp *qp, uint32_t span)
 	if (!s || !vb_sent_is_kept(&s->sent) || rq->next_psn == rq->una_psn)
 		return false;
 	uint64_t psns = (uint64_t)vb_psn_diff(rq->next_psn, rq->una_psn) + span;
-	return psns > VB_HOLD_PSNS || psns * (qp->mtu + sizeof(struct vb_held) + VB_HOLD_PSN_BYTES) > s->peer_hold;
+	return psns > VB_HOLD_PSNS ||
+	       psns * (vb_largest_payload(qp) + sizeof(struct vb_held) + VB_HOLD_PSN_BYTES) > s->peer_hold;
 }
 
 /* Of a READ, all that is lost behind it in the same piece is asked for at once. */

@@ -18,6 +18,7 @@
 #include "core/objects.h"
 #include "cc/cc.h"
 #include "roce/hold.h"
+#include "roce/large.h"
 #include "roce/multipath.h"
 #include "roce/seen.h"
 #include "roce/sent.h"
@@ -55,6 +56,7 @@ struct vb_selective {
 	struct vb_qp *qp;
 	struct vb_multipath *paths;   /* NULL: one, the QP's flow */
 	struct vb_failover *failover; /* NULL: it has no other pair of addresses */
+	struct vb_large large;
 
 	/* The responder's. */
 	struct vb_hold requests;
@@ -100,6 +102,7 @@ struct vb_selective {
 /* The peer is to be asked, if its host takes hellos and it has not answered. */
 void vb_hello_want(struct vb_qp *qp);
 void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch);
+void vb_hello_emit_large(struct vb_qp *qp, struct vb_batch *batch); /* as long as a large packet: large.h */
 void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet);
 enum vb_recovers vb_hello_outcome(const struct vb_qp *qp);
 

@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "roce/echo.h"
 #include "roce/failover.h"
+#include "roce/large.h"
 #include "roce/peers.h"
 #include "roce/requester.h"
 #include "roce/selective.h"
@@ -62,7 +63,7 @@ void vb_roce_set_mtu(struct vb_qp *qp, uint32_t mtu)
 	uint64_t bytes =
 		config->acks.every_bytes < VB_MAX_MESSAGE_BYTES ? config->acks.every_bytes : VB_MAX_MESSAGE_BYTES;
 	assert(mtu > 0);
-	qp->mtu = mtu;
+	qp->mtu = (uint16_t)mtu;
 	vb_roce(qp)->overhead = (uint16_t)config->packet_overhead;
 	vb_roce(qp)->ask_every = (uint32_t)(packets < bytes ? packets : bytes);
 }
@@ -101,6 +102,7 @@ void vb_roce_clear(struct vb_qp *qp)
 	forget_requests(roce);
 	vb_responses_reset(qp);
 	vb_selective_end(qp);
+	qp->large_mtu = 0;
 	roce->hellos = 0;
 	roce->hello_is_due = roce->hello_answer_is_due = false;
 }
@@ -115,7 +117,8 @@ bool vb_roce_is_quiet(const struct vb_qp *qp)
 
 void vb_roce_cut(struct vb_qp *qp, struct vb_send_wqe *wqe)
 {
-	wqe->psn_count = vb_psn_count(qp, wqe->length);
+	wqe->is_large = wqe->length > qp->mtu && !is_read(wqe) && vb_large_may_go(qp);
+	wqe->psn_count = vb_packets_of(wqe->length, vb_mtu_of(qp, wqe));
 	if (is_read(wqe)) {
 		wqe->read.piece = vb_flight_read_piece(qp);
 		wqe->read.changed_at = 0;

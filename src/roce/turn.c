@@ -48,7 +48,8 @@ static void ask_for_ack(struct vb_qp *qp, struct vb_batch *batch, unsigned first
 {
 	if (!qp->is_reliable || vb_roce_lane_of(qp)->config.acks.by_count_alone)
 		return;
-	if (vb_roce(qp)->congestion.is_waiting && !vb_flight_nears_end(qp, VB_MAX_MTU + vb_roce(qp)->overhead))
+	uint32_t anybodys = qp->large_mtu > VB_MAX_MTU ? qp->large_mtu : VB_MAX_MTU;
+	if (vb_roce(qp)->congestion.is_waiting && !vb_flight_nears_end(qp, anybodys + vb_roce(qp)->overhead))
 		return;
 	if (goes_on && vb_requester_asks_later(qp))
 		return;
@@ -80,7 +81,7 @@ static bool wait_for_time(struct vb_qp *qp)
  * then. */
 static uint32_t emit_run(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, uint32_t bytes, vb_time now)
 {
-	uint32_t each = qp->mtu + 64, left = vb_roce_lane_of(qp)->config.turn_bytes - bytes;
+	uint32_t each = vb_largest_payload(qp) + 64, left = vb_roce_lane_of(qp)->config.turn_bytes - bytes;
 	uint32_t most = budget - batch->count, places = VB_BATCH_IOV - VB_MAX_SGE - batch->iov_count;
 	if (places < most)
 		most = places;
@@ -137,6 +138,8 @@ static void say_hello(struct vb_qp *qp, struct vb_batch *batch, unsigned budget)
 	bool is_answer_due = roce->hello_answer_is_due && !vb_roce_lane_of(qp)->replies_held;
 	if ((roce->hello_is_due || is_answer_due) && vb_batch_has_room(batch, budget))
 		vb_hello_emit(qp, batch);
+	if (roce->selective && roce->selective->large.is_due && vb_batch_has_room(batch, budget))
+		vb_hello_emit_large(qp, batch);
 	if (roce->path_is_due && !vb_roce_lane_of(qp)->replies_held)
 		vb_addresses_emit(qp, batch, budget);
 }

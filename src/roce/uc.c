@@ -10,7 +10,7 @@ void vb_uc_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time now
 	struct vb_request request;
 	if (!vb_uc_expects(qp, packet->psn, vb_packet_row(packet)))
 		return;
-	if (!vb_payload_is_right(qp, packet)) {
+	if (!vb_payload_is_right(packet, qp->mtu)) {
 		vb_uc_conclude(qp, NULL, VB_BAD_LENGTH, now);
 		return;
 	}

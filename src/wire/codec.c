@@ -82,6 +82,7 @@ static inline void read_header(struct vb_packet *packet, enum vb_header header, 
 	case VB_HELLOETH:
 		packet->hold_bytes = vb_load_be32(b);
 		packet->hello = b[4];
+		packet->large_mtu = vb_load_be16(b + 6);
 		break;
 	case VB_BITMAPETH:
 		packet->told = b[0];
@@ -149,6 +150,7 @@ static inline void write_header(const struct vb_packet *packet, enum vb_header h
 		memset(b, 0, 8);
 		vb_store_be32(b, packet->hold_bytes);
 		b[4] = packet->hello;
+		vb_store_be16(b + 6, packet->large_mtu);
 		break;
 	case VB_BITMAPETH:
 		b[0] = packet->told;
@@ -186,7 +188,7 @@ static enum vb_decode_error take_payload(
 		return VB_DECODE_SHORT;
 	packet->payload = bytes + row->headers_length;
 	packet->payload_length = (uint32_t)(length - around);
-	if (packet->payload_length > VB_MAX_MTU)
+	if (packet->payload_length > VB_LARGE_MTU)
 		return VB_DECODE_LONG;
 	if (row->payload == VB_PAYLOAD_NONE && packet->payload_length != 0)
 		return VB_DECODE_PAYLOAD;

@@ -8,7 +8,7 @@
 
 #define VB_GF32_POLYNOMIAL 0xEDB88320u
 #define VB_GF32_ONE        0x80000000u
-#define VB_GF32_WORDS_MAX  1087u /* the largest words of the two below: 34 * 32 - 1 */
+#define VB_GF32_WORDS_MAX  2175u /* the largest words of the two below: 68 * 32 - 1 */
 
 /* a times b. gf32_x86.c multiplies without carries, if the processor can. */
 uint32_t vb_gf32_multiply(uint32_t a, uint32_t b);

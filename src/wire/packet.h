@@ -14,7 +14,8 @@
 #define VB_ICRC_LENGTH      4
 #define VB_MAX_HEADER_BYTES 56 /* BTH and extension headers of any packet; the longest is XRC atomic, 12 + 4 + 28 */
 #define VB_MAX_MTU          4096
-#define VB_MAX_PACKET_BYTES (VB_MAX_HEADER_BYTES + VB_MAX_MTU + 3 + VB_ICRC_LENGTH) /* of a UDP payload */
+#define VB_LARGE_MTU        8448 /* between two ends that have agreed on it: roce/large.h */
+#define VB_MAX_PACKET_BYTES (VB_MAX_HEADER_BYTES + VB_LARGE_MTU + 3 + VB_ICRC_LENGTH) /* of a UDP payload */
 #define VB_PSN_MASK         0xFFFFFFu
 #define VB_QPN_MASK         0xFFFFFFu
 #define VB_SRQN_MASK        0xFFFFFFu
@@ -49,6 +50,7 @@ enum {
 enum {
 	VB_HELLO_ANSWERS = 1,     /* it answers one, and is not answered */
 	VB_HELLO_TAKES_PATHS = 2, /* its sender fails over, if both ends do: roce/failover.h */
+	VB_HELLO_HEARD_LARGE = 4, /* a large one has come: roce/large.h */
 };
 
 /* Of a path's packets. */
@@ -114,6 +116,7 @@ struct vb_packet {
 		};
 		struct {
 			uint32_t hold_bytes; /* HELLOETH */
+			uint16_t large_mtu;  /* HELLOETH: payload of the largest packet it takes; 0: the path's MTU */
 			uint8_t hello;       /* HELLOETH: VB_HELLO_ flags, and bits that nobody has given a meaning */
 		};
 		struct {

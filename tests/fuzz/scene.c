@@ -96,7 +96,9 @@ static void create_xrc_srq(unsigned i)
 
 void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_epochs *epochs)
 {
-	struct vb_nic_config nic = { .seed = 1, .mtu = 256, .advertise_credits = take(1) & 1, .epochs = epochs };
+	struct vb_nic_config nic = {
+		.seed = 1, .mtu = 256, .large_mtu = 700, .advertise_credits = take(1) & 1, .epochs = epochs
+	};
 	struct vb_lane_config lane = { .seed = 1,
 		.slot = 1,
 		.receive_buffer = 8192,
@@ -115,7 +117,7 @@ void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_
 	lane.recovery = kind & 64 ? VB_RECOVERY_SELECTIVE : kind & 128 ? VB_RECOVERY_AGREED : VB_RECOVERY_GO_BACK_N;
 	if (kind & 64 && kind & 128)
 		lane.hold_bytes = 2048;
-	lane.fails_over = lane.recovery == VB_RECOVERY_AGREED;
+	lane.fails_over = lane.goes_by_large = lane.recovery == VB_RECOVERY_AGREED;
 	memset(&scene, 0, offsetof(struct scene, memory));
 	scene.peer_qpn = peer_qpn;
 	scene.region = region;
@@ -290,7 +292,7 @@ static void read_path(struct vb_packet *packet, struct vb_path *path, const stru
 
 static void receive(void)
 {
-	static uint8_t payload[VB_MAX_MTU];
+	static uint8_t payload[VB_LARGE_MTU];
 	struct vb_packet packet = { .pkey = VB_PKEY_DEFAULT };
 	struct vb_path path = { .src = scene.peer, .dst = scene.local, .src_port = 0xC000, .hop_limit = 1 };
 	unsigned i = take(1) % QPS;
@@ -384,7 +386,7 @@ static const uint8_t *last_byte(const struct vb_outgoing *out)
 		if (iov->length)
 			(void)*(volatile const uint8_t *)last;
 	}
-	require(bytes == out->packet.payload_length && bytes <= VB_MAX_MTU);
+	require(bytes == out->packet.payload_length && bytes <= VB_LARGE_MTU);
 	return last;
 }
 

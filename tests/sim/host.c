@@ -88,8 +88,10 @@ static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 		.hold_bytes = world.network.hold_bytes,
 		.paths = world.network.paths,
 		.flowlet_packets = world.network.flowlet,
-		.fails_over = world.network.fails_over };
-	const struct vb_address addresses[] = { { host->gid, 4096 }, { host->further, 4096 } };
+		.fails_over = world.network.fails_over,
+		.goes_by_large = true };
+	const uint32_t mtu = world.network.large_mtu ? world.network.large_mtu : VB_MAX_MTU;
+	const struct vb_address addresses[] = { { host->gid, mtu }, { host->further, mtu } };
 	memset(lane, 0, sizeof(*lane));
 	lane->host = host;
 	lane->slot = slot;
@@ -130,9 +132,10 @@ static void pool_open(struct host *host, unsigned index)
 
 void host_open(struct host *host, unsigned index, unsigned lanes)
 {
-	struct vb_nic_config nic = {
-		.seed = vb_random_u64(&world.random), .mtu = 4096, .advertise_credits = chance(300000)
-	};
+	struct vb_nic_config nic = { .seed = vb_random_u64(&world.random),
+		.mtu = 4096,
+		.large_mtu = world.network.large_mtu,
+		.advertise_credits = chance(300000) };
 	struct vb_cq_config cq = { .capacity = 65536 };
 	memset(host, 0, sizeof(*host));
 	nic.epochs = host->epochs = world.is_local ? calloc(1, sizeof(*host->epochs)) : NULL;

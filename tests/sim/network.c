@@ -72,6 +72,15 @@ static void choose_paths(struct conditions *n)
 	n->flowlet = (uint8_t)(1 << (draw >> 2 & 7) % 5);
 }
 
+/* By the seed, too: in half of the seeds NICs take large packets, which in a quarter of those no way carries. */
+static void choose_large_packets(struct conditions *n)
+{
+	uint32_t draw = (uint32_t)((world.seed * 0xBF58476D1CE4E5B9u) >> 56);
+	static const uint32_t sizes[] = { 0, 0, VB_LARGE_MTU, 6000 };
+	n->large_mtu = sizes[draw & 3];
+	n->carried = draw >> 2 & 3 ? VB_LARGE_MTU : VB_MAX_MTU;
+}
+
 /* By the seed, too, or as the command line says: half of the seeds go back, a quarter recover selectively, and a
  * quarter agree on that, some of them with every other host alone. Of those that hold, a few hold little. */
 static void choose_recovery(struct conditions *n)
@@ -85,8 +94,10 @@ static void choose_recovery(struct conditions *n)
 	n->fails_over = n->recovery == VB_RECOVERY_AGREED && draw >> 7;
 	n->may_exhaust |= n->fails_over;
 	choose_paths(n);
-	trace("network: recovery %d, hold %u, paths %u of flowlets of %u%s", n->recovery, n->hold_bytes, n->paths,
-		n->flowlet, n->fails_over ? ", links die" : "");
+	choose_large_packets(n);
+	trace("network: recovery %d, hold %u, paths %u of flowlets of %u%s, packets of %u, of which %u get through",
+		n->recovery, n->hold_bytes, n->paths, n->flowlet, n->fails_over ? ", links die" : "", n->large_mtu,
+		n->carried);
 }
 
 /* Connections of twins are to last, and to agree where they can. One that goes back may wear out its retries all the
@@ -215,7 +226,7 @@ static void gather(struct frame *frame, const struct vb_outgoing *out, const str
 	uint32_t length = 0;
 	for (unsigned i = 0; i < out->iov_count; i++) {
 		const struct vb_iov *iov = &batch->iov[out->iov_first + i];
-		if (length + iov->length > VB_MAX_MTU)
+		if (length + iov->length > VB_LARGE_MTU)
 			broken("a packet's scatter list is longer than any packet");
 		memcpy(frame->payload + length, iov->base, iov->length);
 		length += (uint32_t)iov->length;
@@ -261,6 +272,7 @@ void network_send(struct lane *from, const struct vb_outgoing *out, const struct
 	const struct host *to = find_host(&out->av->dgid);
 	bool is_lost = is_dead(from->host, &out->av->sgid, true) || is_dead(to, &out->av->dgid, false);
 	struct way *way = &ways[number_of(from)];
+	is_lost |= out->packet.payload_length > world.network.carried;
 	if (world.network.burst_run)
 		is_lost |= vb_bursts_strikes(&way->bursts, &way->random);
 	struct frame *frame = frame_get();

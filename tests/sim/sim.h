@@ -70,7 +70,7 @@ struct frame {
 	bool is_phantom;
 	uint32_t sender; /* a lane's number, and this packet's among those that it has sent */
 	uint64_t number;
-	uint8_t payload[VB_MAX_MTU + 16];
+	uint8_t payload[VB_LARGE_MTU + 16];
 };
 
 /* Bytes between guards, registered. */
@@ -228,7 +228,9 @@ struct conditions {
 	enum vb_recovery_kind recovery; /* of every lane */
 	bool takes_hellos;              /* all hosts, or every other one alone */
 	uint32_t hold_bytes;
-	bool fails_over; /* and links die for a while */
+	bool fails_over;    /* and links die for a while */
+	uint32_t large_mtu; /* of every NIC; 0: no more than the path MTU */
+	uint32_t carried;   /* a longer payload is lost on any way */
 	uint16_t paths;
 	uint8_t flowlet;        /* packets of each path in a row */
 	struct vb_cc_config cc; /* of every lane */

@@ -71,6 +71,7 @@ static int create_device(struct vb_process *p, const struct vb_device_info *info
 	struct vb_nic_config config = { .seed = vb_host_random_seed(),
 		.seed_high = vb_host_random_seed(),
 		.mtu = info->mtu,
+		.large_mtu = info->large_mtu,
 		.advertise_credits = false,
 		.epochs = p->epochs };
 	struct vb_device *d = calloc(1, sizeof(*d));
@@ -212,8 +213,8 @@ static void update_device(struct vb_device *device, const struct vb_device_info 
 
 	assert(strcmp(now->name, before.name) == 0);
 	device->info = *now;
-	if (now->mtu != before.mtu)
-		vb_nic_set_mtu(device->nic, now->mtu);
+	if (now->mtu != before.mtu || now->large_mtu != before.large_mtu)
+		vb_nic_set_mtu(device->nic, now->mtu, now->large_mtu);
 	if (!same_gids(now, &before)) {
 		set_gids(device);
 		device->sink.on_gid_change(device->sink.user);

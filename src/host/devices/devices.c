@@ -27,6 +27,12 @@ uint32_t vb_device_mtu(uint32_t netdev_mtu)
 	return 0;
 }
 
+/* The longest headers and trailer, behind IPv6 and UDP. */
+static uint32_t large_mtu(uint32_t netdev_mtu)
+{
+	return netdev_mtu >= VB_MAX_PACKET_BYTES + 48 ? VB_LARGE_MTU : 0;
+}
+
 /* ---- GIDs -------------------------------------------------------------------------------------------------------- */
 
 static bool is_link_local(const struct vb_gid *gid)
@@ -124,6 +130,7 @@ static bool make_device(struct vb_device_info *device, const struct vb_interface
 	*device = (struct vb_device_info){ .ifindex = interface->index,
 		.netdev_mtu = interface->mtu,
 		.mtu = mtu,
+		.large_mtu = large_mtu(interface->mtu),
 		.is_up = interface->is_running,
 		.is_loopback = interface->is_loopback,
 		.node_guid = node_guid(interface) };

@@ -20,7 +20,8 @@ static void add(struct vb_further *further, const struct vb_device_info *device,
 		const struct vb_gid *gid = &device->gids[i].gid;
 		if (vb_gid_is_ipv4(gid) != is_ipv4 || is_link_local(gid))
 			continue;
-		further->addresses[further->count] = (struct vb_address){ *gid, device->mtu };
+		further->addresses[further->count] =
+			(struct vb_address){ *gid, device->large_mtu ? device->large_mtu : device->mtu };
 		memcpy(further->ifnames[further->count++], device->ifname, sizeof(device->ifname));
 		return;
 	}

@@ -161,6 +161,8 @@ static void add_ways(struct vb_line *line, const struct vb_qp_account *account)
 			vb_text_span(paths->most_rtt, other, sizeof(other)));
 	if (account->type != VB_QP_UC)
 		vb_line_add(line, ", recovers %s", recovers[account->recovers]);
+	if (account->large_mtu)
+		vb_line_add(line, ", sends packets of up to %u bytes", account->large_mtu);
 }
 
 static void add_congestion(struct vb_line *line, const struct vb_qp_account *account)

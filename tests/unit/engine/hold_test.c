@@ -195,18 +195,18 @@ static void put_large(struct store *s, uint32_t ahead, const uint8_t *payload, u
 static void hold__uses_copies_again(void **state)
 {
 	struct store *s = open_store();
-	const uint32_t lengths[] = { 64, 512, 513, 1024, 1025, 2048, 4095, 4096 };
-	uint8_t payload[4096];
+	const uint32_t lengths[] = { 64, 512, 513, 1024, 1025, 2048, 4095, 4096, 4097, VB_LARGE_MTU };
+	uint8_t payload[VB_LARGE_MTU];
 	uint32_t spare = 0;
 	for (uint32_t round = 0; round < 3; round++) {
-		for (uint32_t i = 0; i < 8; i++) {
-			memset(payload, (int)(8 * round + i), sizeof(payload));
-			put_large(s, 1 + (3 * i) % 8, payload, lengths[i]);
+		for (uint32_t i = 0; i < 10; i++) {
+			memset(payload, (int)(10 * round + i), sizeof(payload));
+			put_large(s, 1 + (3 * i) % 10, payload, lengths[i]);
 		}
-		assert_true(s->pool.used > 512 + 2 * 1024 + 2 * 2048 + 2 * 4096 && s->pool.used < 20000);
+		assert_true(s->pool.used > 512 + 2 * (1024 + 2048 + 4096 + VB_LARGE_MTU) && s->pool.used < 37000);
 		assert_int_equal(s->pool.spare_bytes, 0);
 		vb_hold_clear(&s->hold, &s->pool);
-		assert_true(s->pool.spare_bytes > 2 * 1024 + 2 * 2048 + 2 * 4096);
+		assert_true(s->pool.spare_bytes > 2 * (1024 + 2048 + 4096 + VB_LARGE_MTU));
 		assert_true(round == 0 || s->pool.spare_bytes == spare);
 		spare = s->pool.spare_bytes;
 	}

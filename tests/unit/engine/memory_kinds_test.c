@@ -34,7 +34,7 @@ static void null__forgets_and_reads_zeros(void **state)
 	struct vb_mr_config config = { .length = UINT64_MAX, .access = VB_ACCESS_LOCAL_WRITE, .kind = &vb_memory_null };
 	struct vb_mr *mr;
 	struct vb_reach reach;
-	uint8_t zeros[4096] = { 0 };
+	uint8_t zeros[VB_LARGE_MTU] = { 0 };
 	assert_int_equal(vb_mr_register(device.pd, &config, &mr), 0);
 	struct vb_sge sge = { .addr = 0x7777777777, .length = UINT32_MAX, .lkey = vb_mr_key(mr) };
 	assert_int_equal(vb_reach_local(device.pd, &sge, 5, UINT32_MAX - 5, VB_ACCESS_LOCAL_WRITE, &reach), 0);

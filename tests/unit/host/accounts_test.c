@@ -85,6 +85,14 @@ static void qp__with_paths_says_their_round_trips_and_how_many_were_left(void **
 		"their round trips 466 us to 3.0 ms, recovers selectively"));
 }
 
+static void qp__with_large_packets_says_so(void **state)
+{
+	struct vb_qp_account account = connected(0x10002);
+	assert_null(strstr(told(&account, 1).lines[0], "sends packets"));
+	account.large_mtu = 8448;
+	assert_non_null(strstr(told(&account, 1).lines[0], "recovers selectively, sends packets of up to 8448 bytes"));
+}
+
 static void qp__that_goes_back_says_why(void **state)
 {
 	static const char *const ends[] = { [VB_RECOVERS_BY_SETTING] = "recovers by going back, as is set",
@@ -196,6 +204,7 @@ int main(void)
 		cmocka_unit_test(qp__that_is_paced_says_its_rate_and_what_it_achieved),
 		cmocka_unit_test(qp__that_has_no_rate_says_none),
 		cmocka_unit_test(qp__with_paths_says_their_round_trips_and_how_many_were_left),
+		cmocka_unit_test(qp__with_large_packets_says_so),
 		cmocka_unit_test(qp__that_goes_back_says_why),
 		cmocka_unit_test(qp__that_has_moved_says_how_often_and_where_it_is),
 		cmocka_unit_test(qp__with_two_links_says_how_much_went_by_the_second),

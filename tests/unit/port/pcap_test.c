@@ -274,6 +274,11 @@ static void note__says_what_our_own_packets_say(void **state)
 			"hello: recovers selectively, holds 1048576 bytes, goes on over further addresses" },
 		{ { .opcode = VB_HELLO, .hold_bytes = 7, .hello = VB_HELLO_ANSWERS },
 			"answers a hello: recovers selectively, holds 7 bytes" },
+		{ { .opcode = VB_HELLO, .hold_bytes = 7, .large_mtu = 8448, .payload_length = 8448 },
+			"hello: recovers selectively, holds 7 bytes, takes packets of 8448 bytes; shows that such a "
+			"packet comes through" },
+		{ { .opcode = VB_HELLO, .hold_bytes = 7, .hello = VB_HELLO_ANSWERS | VB_HELLO_HEARD_LARGE },
+			"answers a hello: recovers selectively, holds 7 bytes; such a packet has come" },
 		{ { .opcode = VB_BITMAP, .psn = 0xFFFFFE, .expected_psn = 0xFFFFF0, .bits = { 0x35, 0 } },
 			"bitmap: has all before PSN 16777200; holds 16777214, 0, 2-3" },
 		{ { .opcode = VB_BITMAP,

@@ -54,6 +54,7 @@ static struct vb_packet random_packet(struct vb_random *random, uint8_t opcode)
 		case VB_HELLOETH:
 			packet.hold_bytes = (uint32_t)vb_random_u64(random);
 			packet.hello = (uint8_t)vb_random_u64(random);
+			packet.large_mtu = (uint16_t)vb_random_u64(random);
 			break;
 		case VB_BITMAPETH:
 			packet.expected_psn = vb_random_u64(random) & VB_PSN_MASK;
@@ -76,7 +77,7 @@ static struct vb_packet random_packet(struct vb_random *random, uint8_t opcode)
 	uint8_t kind = vb_packet_row(&packet)->payload;
 	packet.payload_length = kind == VB_PAYLOAD_NONE    ? 0
 				: kind == VB_PAYLOAD_EIGHT ? 8
-							   : vb_random_below(random, VB_MAX_MTU + 1);
+							   : vb_random_below(random, VB_LARGE_MTU + 1);
 	return packet;
 }
 
@@ -117,6 +118,7 @@ static void assert_same_packet(const struct vb_packet *a, const struct vb_packet
 	assert_int_equal(a->msn, b->msn);
 	assert_int_equal(a->hold_bytes, b->hold_bytes);
 	assert_int_equal(a->hello, b->hello);
+	assert_int_equal(a->large_mtu, b->large_mtu);
 	assert_int_equal(a->expected_psn, b->expected_psn);
 	assert_int_equal(a->named, b->named);
 	assert_memory_equal(a->bits, b->bits, sizeof(a->bits));
@@ -277,8 +279,8 @@ static void codec__each_error_is_named(void **state)
 	assert_int_equal(decode_exactly(bytes, 12), VB_DECODE_SHORT);
 	assert_int_equal(decode_exactly(bytes, 18), VB_DECODE_UNALIGNED);
 	assert_int_equal(decode_exactly(bytes, VB_MAX_PACKET_BYTES + 1), VB_DECODE_LONG);
-	assert_int_equal(decode_exactly(bytes, VB_BTH_LENGTH + VB_MAX_MTU + 4), VB_DECODE_OK);
-	assert_int_equal(decode_exactly(bytes, VB_BTH_LENGTH + VB_MAX_MTU + 8), VB_DECODE_LONG);
+	assert_int_equal(decode_exactly(bytes, VB_BTH_LENGTH + VB_LARGE_MTU + 4), VB_DECODE_OK);
+	assert_int_equal(decode_exactly(bytes, VB_BTH_LENGTH + VB_LARGE_MTU + 8), VB_DECODE_LONG);
 	bytes[1] = 0x01;
 	assert_int_equal(decode_exactly(bytes, 16), VB_DECODE_VERSION);
 	bytes[1] = 0;

@@ -121,7 +121,7 @@ static void icrc__identification_is_recovered_at_every_length(void **state)
 	static struct own own;
 	struct vb_random random;
 	vb_random_seed(&random, 9);
-	for (size_t payload = 0; payload <= VB_MAX_MTU + 28; payload += 4) {
+	for (size_t payload = 0; payload <= VB_LARGE_MTU + 28; payload += 4) {
 		uint16_t ids[] = { 0, 1, 62, 63, 0xFFFF, (uint16_t)vb_random_u64(&random) };
 		for (size_t i = 0; i < COUNT_OF(ids); i++) {
 			uint16_t seen = 0xAAAA;

@@ -1,0 +1,89 @@
+/* What two ends agree on about large packets, and the hello that proves that the way between them carries these:
+ * large.h. A path that drops them silently costs a few hellos, and nothing else.
+ * Holds: nothing is cut large that the peer has not said to have received.
+ * Not here: how messages are cut (core/qp.h, transport.c), when hellos leave (turn.c). */
+#include "roce/large.h"
+#include "base/invariant.h"
+#include "core/memory.h"
+#include "roce/batch.h"
+#include "roce/roce.h"
+#include "roce/selective.h"
+
+enum { ASKED_MOST = 4 };
+
+#define ASKED_AGAIN_AFTER (10 * VB_MS) /* four times as long each time */
+
+static struct vb_large *large_of(const struct vb_qp *qp)
+{
+	struct vb_selective *s = vb_roce(qp)->selective;
+	return s ? &s->large : NULL;
+}
+
+/* A connection that may go over to another link must find one there that carries as much. */
+uint16_t vb_large_offer(const struct vb_qp *qp)
+{
+	const struct vb_roce_lane *lane = vb_roce_lane_of(qp);
+	uint32_t most = vb_nic_get_large_mtu(qp->pd->nic);
+	if (!lane->config.goes_by_large || qp->mtu != vb_nic_get_mtu(qp->pd->nic))
+		return 0;
+	for (unsigned i = 0; lane->config.fails_over && i < lane->address_count; i++)
+		if (lane->addresses[i].mtu >= qp->mtu && lane->addresses[i].mtu < most)
+			most = lane->addresses[i].mtu;
+	return most > qp->mtu ? (uint16_t)most : 0;
+}
+
+void vb_large_agree(struct vb_qp *qp, uint16_t offered)
+{
+	struct vb_large *large = large_of(qp);
+	uint16_t ours = vb_large_offer(qp), lesser = offered < ours ? offered : ours;
+	if (large->agreed == 0 && lesser > qp->mtu)
+		large->agreed = lesser;
+	assert(large->agreed <= VB_LARGE_MTU);
+}
+
+static void ask(struct vb_qp *qp)
+{
+	struct vb_large *large = large_of(qp);
+	if (!large || !large->agreed || large->is_due || large->asked == ASKED_MOST)
+		return;
+	if (large->asked > 0 && vb_time_since(large->asked_at, qp->lane->now) < ASKED_AGAIN_AFTER
+											<< 2 * (large->asked - 1))
+		return;
+	large->is_due = true;
+	large->asked++;
+	large->asked_at = qp->lane->now;
+	assert(large->asked <= ASKED_MOST);
+}
+
+bool vb_large_may_go(struct vb_qp *qp)
+{
+	if (qp->large_mtu)
+		return qp->large_mtu <= vb_nic_get_large_mtu(qp->pd->nic); /* its link may carry less by now */
+	ask(qp);
+	return false;
+}
+
+uint32_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length)
+{
+	const struct vb_large *large = large_of(qp);
+	return payload_length > qp->mtu && large && large->is_taken ? large->agreed : qp->mtu;
+}
+
+void vb_large_pad(struct vb_batch *batch, struct vb_outgoing *out, uint16_t length)
+{
+	static const uint8_t zeros[VB_LARGE_MTU];
+	assert(length <= sizeof(zeros) && out->iov_count == 0);
+	out->packet.payload_length = length;
+	vb_batch_add_iov(batch, out, zeros, length);
+	out->to_trains = false; /* where it is too long, it alone is lost */
+}
+
+void vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello)
+{
+	struct vb_large *large = large_of(qp);
+	assert(large);
+	if (large->agreed && hello->payload_length == large->agreed)
+		large->is_taken = true;
+	if (large->agreed && large->asked > 0 && (hello->hello & VB_HELLO_HEARD_LARGE))
+		qp->large_mtu = large->agreed;
+}

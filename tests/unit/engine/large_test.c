@@ -1,0 +1,279 @@
+/* Two ends that agree on packets larger than the path MTU. */
+#include "roce/large.h"
+#include "two.h"
+
+enum { LARGE = 2500 };
+
+static void let_link_carry(struct two *two, unsigned end, uint32_t large_mtu)
+{
+	vb_nic_set_mtu(two->end[end].rig->nic, RIG_MTU, large_mtu);
+}
+
+static struct two *open_large(uint32_t first, uint32_t second)
+{
+	struct two *two = open_two(1, 1);
+	let_link_carry(two, 0, first);
+	let_link_carry(two, 1, second);
+	return two;
+}
+
+static uint32_t sends(const struct two *two, unsigned end)
+{
+	return two->end[end].qp->large_mtu;
+}
+
+static unsigned hellos(const struct two *two, unsigned end)
+{
+	return two->end[end].left[VB_HELLO];
+}
+
+/* The message is 4,096 bytes: four packets of the path MTU, or two that are large. */
+static unsigned packets_of_a_message(struct two *two, enum vb_wr_opcode opcode)
+{
+	unsigned before = two->end[0].data[0] + two->end[1].data[0];
+	exchange(two, 0, opcode, 1);
+	return two->end[0].data[0] + two->end[1].data[0] - before;
+}
+
+static void large__is_used_once_a_packet_of_that_size_has_come_through(void **state)
+{
+	struct two *two = open_large(LARGE, 4096);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1);
+	assert_int_equal(two->end[0].longest, RIG_MTU);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 3); /* before one of them leaves the question, after it its answer comes */
+	assert_int_equal(two->end[0].longest, LARGE);
+	assert_int_equal(sends(two, 0), LARGE);
+	assert_int_equal(hellos(two, 0), 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	assert_written(two, 0);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 4);
+	assert_int_equal(hellos(two, 0), 2);
+	assert_int_equal(sends(two, 1), 0); /* the other end has sent nothing */
+	exchange(two, 1, VB_WR_RDMA_WRITE, 20);
+	assert_int_equal(sends(two, 1), LARGE);
+	assert_written(two, 1);
+	close_two(two);
+}
+
+static void large__is_not_used_unless_both_ends_do_so(void **state)
+{
+	static const uint32_t without[][2] = { { 0, LARGE }, { LARGE, 0 }, { LARGE, RIG_MTU }, { RIG_MTU / 2, LARGE } };
+	for (size_t i = 0; i < COUNT_OF(without); i++) {
+		struct two *two = open_large(without[i][0], without[i][1]);
+		exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+		assert_int_equal(two->end[0].longest, RIG_MTU);
+		assert_int_equal(hellos(two, 0), 1);
+		close_two(two);
+	}
+}
+
+static void large__is_offered_by_who_asked_for_the_largest_path_mtu(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	assert_int_equal(vb_large_offer(two->end[0].qp), LARGE);
+	vb_nic_set_mtu(two->end[0].rig->nic, 2 * RIG_MTU, LARGE);
+	assert_int_equal(vb_large_offer(two->end[0].qp), 0);
+	let_link_carry(two, 0, LARGE);
+	vb_roce_lane(two->end[0].rig->lane)->config.goes_by_large = false;
+	assert_int_equal(vb_large_offer(two->end[0].qp), 0);
+	close_two(two);
+}
+
+/* Else it could not go over to that one. */
+static void large__is_no_more_than_every_link_carries(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	struct rig *rig = two->end[0].rig;
+	struct vb_address all[] = { { address(0, 0), LARGE }, { address(0, 1), RIG_MTU + 100 } };
+	vb_lane_set_addresses(rig->lane, all, 2);
+	assert_int_equal(vb_large_offer(two->end[0].qp), RIG_MTU + 100);
+	all[1].mtu = RIG_MTU;
+	vb_lane_set_addresses(rig->lane, all, 2);
+	assert_int_equal(vb_large_offer(two->end[0].qp), 0);
+	all[1].mtu = RIG_MTU - 1; /* that one is of no use for it in any case */
+	vb_lane_set_addresses(rig->lane, all, 2);
+	assert_int_equal(vb_large_offer(two->end[0].qp), LARGE);
+	close_two(two);
+}
+
+static void large__that_no_path_carries_is_asked_for_four_times(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	two->carried = RIG_MTU;
+	for (unsigned i = 0; i < 400; i++) {
+		assert_true(exchange(two, 0, VB_WR_RDMA_WRITE, 1) < VB_MS);
+		run(two, 5 * VB_MS);
+	}
+	assert_int_equal(sends(two, 0), 0);
+	assert_int_equal(hellos(two, 0), 1 + 4);
+	assert_written(two, 0);
+	close_two(two);
+}
+
+static void large__is_asked_for_again_when_the_question_was_lost(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	two->carried = RIG_MTU;
+	exchange(two, 0, VB_WR_RDMA_WRITE, 4);
+	assert_int_equal(hellos(two, 0), 2);
+	two->carried = LARGE;
+	run(two, 10 * VB_MS);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 4);
+	assert_int_equal(sends(two, 0), LARGE);
+	close_two(two);
+}
+
+static void large__is_used_as_long_as_the_link_carries_it(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	let_link_carry(two, 0, 0);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 4);
+	let_link_carry(two, 0, LARGE);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	close_two(two);
+}
+
+static void large__packets_are_sent_again_as_they_were(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	memset(two->end[0].rig->memory, 7, RIG_BYTES / 2);
+	cut(two, 0);
+	for (unsigned i = 0; i < 8; i++)
+		post(two, 0, VB_WR_RDMA_WRITE);
+	run(two, VB_MS);
+	mend(two, 0);
+	run(two, 200 * VB_MS);
+	assert_int_equal(two->end[0].done, 28);
+	assert_true(counter(two, 0, VB_RETRANSMITTED) + counter(two, 0, VB_PROBES) > 0);
+	assert_written(two, 0);
+	close_two(two);
+}
+
+/* A connection that was reset is another one. */
+static void large__ends_with_its_connection(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	assert_int_equal(sends(two, 0), LARGE);
+	for (unsigned i = 0; i < 2; i++)
+		rig_modify(two->end[i].rig, two->end[i].qp, VB_QPS_RESET, 0);
+	let_link_carry(two, 1, 0);
+	for (unsigned i = 0; i < 2; i++)
+		connect_end(&two->end[i], i, vb_qp_number(two->end[1 - i].qp));
+	assert_int_equal(sends(two, 0), 0);
+	two->end[0].longest = 0;
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	assert_int_equal(two->end[0].longest, RIG_MTU);
+	close_two(two);
+}
+
+static void large__addresses_are_proved_by_packets_of_that_size(void **state)
+{
+	struct two *two = open_two(2, 2);
+	let_link_carry(two, 0, LARGE);
+	let_link_carry(two, 1, LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	assert_int_equal(sends(two, 0), LARGE);
+	cut(two, 0);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 4);
+	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 1);
+	close_two(two);
+
+	two = open_two(2, 2);
+	let_link_carry(two, 0, LARGE);
+	let_link_carry(two, 1, LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	cut(two, 0);
+	two->carried = RIG_MTU;
+	post(two, 0, VB_WR_RDMA_WRITE);
+	run(two, 100 * VB_MS);
+	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 0);
+	close_two(two);
+}
+
+/* ---- The receiver ------------------------------------------------------------------------------------------------ */
+
+static void receive_send_of(struct two *two, uint8_t opcode, uint32_t ahead, uint32_t length)
+{
+	static uint8_t payload[VB_LARGE_MTU];
+	struct end *end = &two->end[1];
+	rig_receive(end->rig, end->qp,
+		(struct vb_packet){ .opcode = opcode,
+			.psn = (end->qp->responder.expected_psn + ahead) & VB_PSN_MASK,
+			.payload = payload,
+			.payload_length = length });
+}
+
+static void post_receive_of(struct two *two, uint32_t length)
+{
+	struct end *end = &two->end[1];
+	struct vb_sge sge = rig_sge(end->rig, 0, length);
+	assert_int_equal(vb_rq_post(end->qp, &(struct vb_recv_wr){ .sges = &sge, .sge_count = 1 }), 0);
+}
+
+static void receiver__refuses_large_packets_that_were_not_shown_to_come_through(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1);
+	post_receive_of(two, 2 * LARGE);
+	receive_send_of(two, VB_SEND_FIRST, 0, LARGE);
+	assert_int_equal(vb_state(two->end[1].qp), VB_QPS_ERR);
+	close_two(two);
+}
+
+static void receiver__knows_the_size_of_a_message_by_its_first(void **state)
+{
+	static const struct {
+		uint32_t first, middle, last;
+		bool is_right;
+	} cases[] = { { LARGE, LARGE, 1, true }, { LARGE, LARGE, LARGE, true }, { RIG_MTU, RIG_MTU, RIG_MTU, true },
+		{ LARGE, RIG_MTU, 1, false }, { RIG_MTU, LARGE, 1, false }, { RIG_MTU, RIG_MTU, RIG_MTU + 1, false },
+		{ LARGE, LARGE, LARGE + 1, false }, { LARGE - 1, LARGE - 1, 1, false }, { LARGE, LARGE, 0, false } };
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct two *two = open_large(LARGE, LARGE);
+		exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+		post_receive_of(two, 3 * LARGE);
+		receive_send_of(two, VB_SEND_FIRST, 0, cases[i].first);
+		receive_send_of(two, VB_SEND_MIDDLE, 0, cases[i].middle);
+		receive_send_of(two, VB_SEND_LAST, 0, cases[i].last);
+		assert_int_equal(vb_state(two->end[1].qp), cases[i].is_right ? VB_QPS_RTS : VB_QPS_ERR);
+		close_two(two);
+	}
+}
+
+static void receiver__takes_any_length_of_an_only_up_to_the_large_one(void **state)
+{
+	static const uint32_t lengths[] = { 0, 1, RIG_MTU, RIG_MTU + 1, LARGE, LARGE + 1 };
+	struct two *two = open_large(LARGE, LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+		post_receive_of(two, 2 * LARGE);
+		receive_send_of(two, VB_SEND_ONLY, 0, lengths[i]);
+		assert_int_equal(vb_state(two->end[1].qp), lengths[i] <= LARGE ? VB_QPS_RTS : VB_QPS_ERR);
+	}
+	close_two(two);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(large__is_used_once_a_packet_of_that_size_has_come_through),
+		cmocka_unit_test(large__is_not_used_unless_both_ends_do_so),
+		cmocka_unit_test(large__is_offered_by_who_asked_for_the_largest_path_mtu),
+		cmocka_unit_test(large__is_no_more_than_every_link_carries),
+		cmocka_unit_test(large__that_no_path_carries_is_asked_for_four_times),
+		cmocka_unit_test(large__is_asked_for_again_when_the_question_was_lost),
+		cmocka_unit_test(large__is_used_as_long_as_the_link_carries_it),
+		cmocka_unit_test(large__packets_are_sent_again_as_they_were),
+		cmocka_unit_test(large__ends_with_its_connection),
+		cmocka_unit_test(large__addresses_are_proved_by_packets_of_that_size),
+		cmocka_unit_test(receiver__refuses_large_packets_that_were_not_shown_to_come_through),
+		cmocka_unit_test(receiver__knows_the_size_of_a_message_by_its_first),
+		cmocka_unit_test(receiver__takes_any_length_of_an_only_up_to_the_large_one),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
