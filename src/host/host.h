@@ -16,6 +16,8 @@
 #include "host/forked.h"
 #include "roce/raw.h"
 
+struct pollfd;
+
 /* ---- Devices: one a network interface that is up and has an address ---------------------------------------------- */
 
 #define VB_DEVICE_NAME_MAX 64
@@ -82,6 +84,7 @@ const char *vb_device_counter(const char *name, unsigned n, uint64_t *value);
 struct vb_host_lane;
 
 #define VB_LANES_MAX 8
+#define VB_WAIT_FDS  (1 + 7 * VB_LANES_MAX) /* descriptors that a thread which waits in all of them sleeps on, too */
 #define VB_ALL_LANES ((1u << VB_LANES_MAX) - 1) /* sets of lanes are bits; one that is not there is passed over */
 
 /* The first one. It alone may have raw packet QPs, XRC's receiving QPs and SRQs with tags. */
@@ -148,6 +151,11 @@ void vb_host_lane_notified(void);
  * by a signal. Completions that the calling thread's own driving brings may be in the count alone; NULL: there is no
  * count. */
 bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count);
+/* As poll(), driving lanes while it sleeps, of which there are some: what arrives there wakes the caller itself, and no
+ * other thread has to. It ends with nothing ready, too, when its own driving makes news not 0. There is room for
+ * VB_WAIT_FDS more behind the count of fds. */
+int vb_device_poll(struct vb_device *device, unsigned lanes, struct pollfd *fds, unsigned count, int timeout_ms,
+	const atomic_uint *news);
 /* vb_lane_keep_datagrams() of all lanes. */
 void vb_device_keep_datagrams(struct vb_device *device, uint32_t lkey);
 /* Returns when no memory access that began before is in flight: the grace period of vb_mr_free. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/invariant.h"
 #include "os/clock.h"
+#include "rdmacm/family.h"
 #include "rdmacm/objects.h"
 #include "verbs/wait.h"
 
@@ -199,6 +200,15 @@ static struct event_object *take(struct channel_object *channel)
 	}
 	vb_events_unlock();
 	return event;
+}
+
+bool vb_channel_has_event(struct rdma_event_channel *public)
+{
+	struct channel_object *channel = channel_of(public);
+	vb_events_lock();
+	bool has_event = !vb_list_empty(&channel->waiting);
+	vb_events_unlock();
+	return has_event;
 }
 
 static bool is_nonblocking(const struct channel_object *channel)

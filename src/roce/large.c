@@ -1,4 +1,4 @@
-/* What two ends agree on about large packets, and the hello that proves that the way between them carries these:
+/* Two ends agree on large packets, and a hello proves that the way between them carries these:
  * large.h. A path that drops them silently costs a few hellos, and nothing else.
  * Holds: nothing is cut large that the peer has not said to have received.
  * Not here: how messages are cut (core/qp.h, transport.c), when hellos leave (turn.c). */

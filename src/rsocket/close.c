@@ -73,7 +73,7 @@ int vb_rs_shut(struct vb_rsocket *rs, int how)
 		return -EINVAL;
 	if (rs->type == SOCK_DGRAM)
 		return 0;
-	vb_rs_progress_all(rs);
+	vb_rs_progress_all(rs, NULL);
 	if (rs->state == VB_RS_LISTENING) {
 		/* As with TCP, threads that wait for a connection are told. */
 		vb_rs_end(rs, 0);
@@ -97,7 +97,7 @@ int vb_rs_shut(struct vb_rsocket *rs, int how)
 static void close_connection(struct vb_rsocket *rs)
 {
 	/* The peer may have closed it already. */
-	vb_rs_progress_all(rs);
+	vb_rs_progress_all(rs, NULL);
 	if (vb_rs_is_connected(rs))
 		disconnect(rs);
 	else if (rs->under_way && rs->cq && !rs->error)

@@ -88,7 +88,7 @@ static int connect_stream(struct vb_rsocket *rs, const struct sockaddr *addr)
 {
 	/* A nonblocking program asks with a second call how the first ended. */
 	if (rs->state == VB_RS_CONNECTING) {
-		vb_rs_progress_all(rs);
+		vb_rs_progress_all(rs, NULL);
 		if (vb_rs_is_connected(rs))
 			return 0;
 		if (rs->state == VB_RS_CLOSED)

@@ -164,6 +164,15 @@ bool vb_rs_datagram_arm(struct vb_rsocket *rs)
 	return was_any;
 }
 
+void vb_rs_datagram_add_lanes(const struct vb_rsocket *rs, struct vb_rs_lanes *to)
+{
+	vb_list_for_each (link, &rs->datagram->uds) {
+		struct ibv_cq *cq = vb_container_of(link, struct vb_rs_ud, link)->cq;
+		to->context = cq->context;
+		to->lanes |= vb_cq_lanes(cq);
+	}
+}
+
 /* ---- Making and ending ------------------------------------------------------------------------------------------- */
 
 /* The kernel's socket is ours from here on; it is closed when this fails. */

@@ -1,5 +1,6 @@
 /* Events of a stream's connection manager id. Each moves the connection on, in whichever thread fetches it.
  * Holds: an event is acknowledged at once; its data is copied. */
+#include "rdmacm/family.h"
 #include "rsocket/objects.h"
 
 enum { RETRIES = 7 }; /* as a count of receiver-not-ready retries, 7 means without end */
@@ -103,7 +104,7 @@ static void on_event(struct vb_rsocket *rs, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_DISCONNECTED:
 		/* An orderly end is told by a message before this event. */
 		if (rs->cq)
-			vb_rs_stream_poll(rs);
+			vb_rs_stream_poll(rs, NULL);
 		vb_rs_note_peer(rs, VB_RS_PEER_LEFT);
 		error = -ECONNRESET;
 		break;
@@ -124,7 +125,7 @@ bool vb_rs_take_events(struct vb_rsocket *rs)
 	struct rdma_cm_event *event;
 	bool was_any = false;
 
-	while (rs->channel && rdma_get_cm_event(rs->channel, &event) == 0) {
+	while (rs->channel && vb_channel_has_event(rs->channel) && rdma_get_cm_event(rs->channel, &event) == 0) {
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			vb_rs_take_request(rs, event);
 		else if (event->id != rs->id)

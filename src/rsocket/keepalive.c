@@ -38,7 +38,7 @@ static void ask(struct vb_rsocket *rs)
 {
 	struct vb_rs_post post = { .op = VB_RS_WRITE };
 
-	vb_rs_progress_all(rs);
+	vb_rs_progress_all(rs, NULL);
 	/* Messages under way are as good as a probe. */
 	if (!vb_rs_is_connected(rs) || rs->under_way || !rs->slots)
 		return;

@@ -37,6 +37,7 @@
 #include <time.h>
 #include "base/list.h"
 #include "rsocket/wire.h"
+#include "verbs/wait.h"
 
 #define VB_RS_EXPORT __attribute__((visibility("default")))
 
@@ -92,6 +93,12 @@ struct vb_rs_options {
 };
 
 struct rs_datagram;
+
+/* That bring completions; 0: there are none. */
+struct vb_rs_lanes {
+	struct ibv_context *context; /* any of theirs */
+	unsigned lanes;
+};
 
 struct vb_rsocket {
 	int fd;
@@ -244,7 +251,7 @@ void vb_rs_stream_close(struct vb_rsocket *rs);
 void vb_rs_stream_hello(const struct vb_rsocket *rs, struct vb_rs_hello *hello);
 void vb_rs_stream_start(struct vb_rsocket *rs, const struct vb_rs_hello *remote);
 /* Takes completions; whether there were any. */
-bool vb_rs_stream_poll(struct vb_rsocket *rs);
+bool vb_rs_stream_poll(struct vb_rsocket *rs, unsigned *driven);
 /* Posts a work request for the peer's memory. -errno. */
 struct vb_rs_post {
 	enum vb_rs_op op;
@@ -270,6 +277,7 @@ short vb_rs_datagram_ready(const struct vb_rsocket *rs); /* poll's bits */
 /* Takes completions alone, or all that there is; whether something was taken that made the descriptor readable. */
 bool vb_rs_datagram_progress(struct vb_rsocket *rs, bool is_all);
 bool vb_rs_datagram_arm(struct vb_rsocket *rs); /* whether a completion queue was not armed yet */
+void vb_rs_datagram_add_lanes(const struct vb_rsocket *rs, struct vb_rs_lanes *to);
 
 /* ---- Connection events (requests.c, events.c): under lock -------------------------------------------------------- */
 
@@ -282,11 +290,15 @@ struct rdma_conn_param vb_rs_conn_param(const uint8_t *hello);
 
 /* ---- Progress and waiting (progress.c, wait.c): under lock ------------------------------------------------------- */
 
-/* Handles what is there without looking at descriptors, or all that there is. */
-void vb_rs_progress(struct vb_rsocket *rs);
-void vb_rs_progress_all(struct vb_rsocket *rs);
+/* Handles what is there without looking at descriptors, or all that there is. driven: lanes that the caller has just
+ * looked at for another rsocket, which is not done again; those that are looked at are added. NULL: none. */
+void vb_rs_progress(struct vb_rsocket *rs, unsigned *driven);
+void vb_rs_progress_all(struct vb_rsocket *rs, unsigned *driven);
 /* Handles all that there is, and has the descriptor become readable with the next that comes: before every sleep. */
-void vb_rs_arm_and_look(struct vb_rsocket *rs);
+void vb_rs_arm_and_look(struct vb_rsocket *rs, unsigned *driven);
+void vb_rs_add_lanes(const struct vb_rsocket *rs, struct vb_rs_lanes *to);
+/* As poll(); what comes in those lanes is taken in by the caller. There is room for VB_ASLEEP_FDS more behind fds. */
+int vb_rs_sleep(const struct vb_rs_lanes *in, struct pollfd *fds, nfds_t count, int timeout_ms);
 
 typedef bool vb_rs_condition(const struct vb_rsocket *rs);
 /* Waits until the condition holds. 0; -EAGAIN: not now, or not within timeout_us (0: without end); -EINTR: a signal

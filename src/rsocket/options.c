@@ -192,7 +192,7 @@ VB_RS_EXPORT int rsetsockopt(int fd, int level, int name, const void *value, soc
 
 static int take_error(struct vb_rsocket *rs)
 {
-	vb_rs_progress_all(rs);
+	vb_rs_progress_all(rs, NULL);
 	int error = rs->error;
 	rs->error = 0;
 	return error;

@@ -63,8 +63,9 @@ struct call {
 	struct pollfd *fds;
 	nfds_t count;
 	struct vb_rsocket **rsockets;
-	struct pollfd *kernel; /* count entries, and the poller's */
+	struct pollfd *kernel; /* count entries, and the poller's, and room for those of lanes */
 	struct vb_rs_poller *poller;
+	struct vb_rs_lanes in; /* the rsockets' */
 };
 
 static void close_call(struct call *call)
@@ -85,7 +86,7 @@ static int open_call(struct call *call, struct pollfd *fds, nfds_t count)
 {
 	*call = (struct call){ .fds = fds, .count = count };
 	call->rsockets = calloc(count + 1, sizeof(*call->rsockets));
-	call->kernel = calloc(count + 1, sizeof(*call->kernel));
+	call->kernel = calloc(count + 1 + VB_ASLEEP_FDS, sizeof(*call->kernel));
 	call->poller = vb_rs_own_poller();
 	if (call->poller)
 		vb_rs_poller_enter(call->poller);
@@ -118,7 +119,9 @@ enum look { LOOK, LOOK_AND_ARM };
 static int look_at_rsockets(struct call *call, enum look how)
 {
 	int ready = 0;
+	unsigned driven = 0;
 
+	call->in = (struct vb_rs_lanes){ 0 };
 	for (nfds_t i = 0; i < call->count; i++) {
 		struct vb_rsocket *rs = call->rsockets[i];
 		if (!rs)
@@ -126,9 +129,10 @@ static int look_at_rsockets(struct call *call, enum look how)
 		pthread_mutex_lock(&rs->lock);
 		vb_rs_note_accepting(rs);
 		if (how == LOOK_AND_ARM)
-			vb_rs_arm_and_look(rs);
+			vb_rs_arm_and_look(rs, &driven);
 		else
-			vb_rs_progress(rs);
+			vb_rs_progress(rs, &driven);
+		vb_rs_add_lanes(rs, &call->in);
 		call->fds[i].revents = rs->is_closing ? POLLNVAL : ready_for(rs, call->fds[i].events);
 		pthread_mutex_unlock(&rs->lock);
 		ready += call->fds[i].revents != 0;
@@ -150,7 +154,9 @@ static int ask_kernel(struct call *call, int timeout_ms)
 			call->kernel[i].fd = -1;
 	}
 	call->kernel[call->count] = (struct pollfd){ .fd = timeout_ms ? call->poller->wake_fd : -1, .events = POLLIN };
-	if (vb_clock_poll(call->kernel, call->count + 1, timeout_ms) < 0)
+	int asked = timeout_ms ? vb_rs_sleep(&call->in, call->kernel, call->count + 1, timeout_ms)
+			       : vb_clock_poll(call->kernel, call->count + 1, 0);
+	if (asked < 0)
 		return -errno;
 	if (call->kernel[call->count].revents) {
 		uint64_t woken;

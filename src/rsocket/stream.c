@@ -340,14 +340,27 @@ static void on_sent(struct vb_rsocket *rs, const struct ibv_wc *wc)
 		vb_rs_end(rs, error_of(wc->status));
 }
 
-bool vb_rs_stream_poll(struct vb_rsocket *rs)
+/* Completions that are there or, if there are none, that a look at the lanes brings which were not looked at yet. */
+static int take(struct vb_rsocket *rs, struct ibv_wc wc[POLL_AT_ONCE], unsigned *driven)
+{
+	if (!driven)
+		return ibv_poll_cq(rs->cq, POLL_AT_ONCE, wc);
+	const unsigned lanes = vb_cq_lanes(rs->cq);
+	int n = vb_cq_take_here(rs->cq, POLL_AT_ONCE, wc);
+	if (n || !(lanes & ~*driven))
+		return n;
+	*driven |= lanes;
+	return ibv_poll_cq(rs->cq, POLL_AT_ONCE, wc);
+}
+
+bool vb_rs_stream_poll(struct vb_rsocket *rs, unsigned *driven)
 {
 	struct ibv_wc wc[POLL_AT_ONCE];
 	uint32_t receives = 0;
 	int n, total = 0;
 
 	do {
-		n = ibv_poll_cq(rs->cq, POLL_AT_ONCE, wc);
+		n = take(rs, wc, driven);
 		for (int i = 0; i < n; i++) {
 			if (wc[i].wr_id & IS_RECEIVE) {
 				on_receive(rs, &wc[i]);

@@ -3,13 +3,19 @@
  * Not here: the extended poller (cq_ex.c), creation (cq.c). */
 #include "verbs/objects.h"
 #include "verbs/tsan.h"
+#include "verbs/wait.h"
 
 #define POLL_CHUNK 32 /* entries per hold of the queue's lock, for which threads that add completions wait */
 
-static void drive(const struct cq_object *cq)
+static unsigned lanes_of(const struct cq_object *cq)
 {
 	unsigned lanes = atomic_load_explicit(&cq->lanes, memory_order_relaxed);
-	vb_device_drive(vb_host_of(cq->ibv.context), lanes ? lanes : vb_host_lane_bit(cq->host_lane));
+	return lanes ? lanes : vb_host_lane_bit(cq->host_lane);
+}
+
+static void drive(const struct cq_object *cq)
+{
+	vb_device_drive(vb_host_of(cq->ibv.context), lanes_of(cq));
 }
 
 int vb_cq_drive_and_poll(struct cq_object *cq, struct vb_wc *wc, int n)
@@ -34,6 +40,18 @@ static void translate(void *wc, uint32_t index, const struct vb_wc *from)
 	to->slid = 0;
 	to->sl = from->sl;
 	to->dlid_path_bits = 0;
+}
+
+VB_EXPORT unsigned vb_cq_lanes(struct ibv_cq *cq)
+{
+	return lanes_of(vb_cq_of(cq));
+}
+
+VB_EXPORT int vb_cq_take_here(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	if (vb_refuses_forked(cq->context))
+		return -VB_FORKED_ERRNO;
+	return vb_cq_take(vb_cq_of(cq)->cq, n, translate, wc);
 }
 
 int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)

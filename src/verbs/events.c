@@ -114,12 +114,26 @@ VB_EXPORT bool vb_signal_ends_wait(void)
 
 /* ---- Completion events ------------------------------------------------------------------------------------------- */
 
+/* The calling thread has raised a completion event since it began to wait. */
+static _Thread_local atomic_uint raised __attribute__((tls_model("initial-exec")));
+
+VB_EXPORT int vb_poll_asleep(
+	struct ibv_context *context, unsigned lanes, struct pollfd *fds, unsigned count, int timeout_ms)
+{
+	_Static_assert(VB_ASLEEP_FDS == VB_WAIT_FDS, "as promised");
+	if (vb_refuses_forked(context))
+		return vb_clock_poll(fds, count, timeout_ms);
+	atomic_store_explicit(&raised, 0, memory_order_relaxed);
+	return vb_device_poll(vb_host_of(context), lanes, fds, count, timeout_ms, &raised);
+}
+
 /* If the program arms a CQ again before it fetches the event, several are due; so `notices` is a count. */
 void vb_cq_notify(struct cq_object *cq)
 {
 	if (!cq->ibv.channel)
 		return;
 	struct event_queue *queue = &((struct channel_object *)cq->ibv.channel)->queue;
+	atomic_store_explicit(&raised, 1, memory_order_relaxed);
 	pthread_mutex_lock(&queue->lock);
 	if (cq->notices++ == 0)
 		vb_list_add_tail(&queue->waiting, &cq->waiting);

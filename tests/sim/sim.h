@@ -230,7 +230,7 @@ struct conditions {
 	uint32_t hold_bytes;
 	bool fails_over;    /* and links die for a while */
 	uint32_t large_mtu; /* of every NIC; 0: no more than the path MTU */
-	uint32_t carried;   /* a longer payload is lost on any way */
+	uint32_t carried;   /* a longer payload is lost on any way; 0: none is */
 	uint16_t paths;
 	uint8_t flowlet;        /* packets of each path in a row */
 	struct vb_cc_config cc; /* of every lane */

@@ -1,5 +1,5 @@
-/* Threads that wait asleep, and drive lanes meanwhile: for a descriptor to be readable, and for the port to be done
- * with what was handed out. */
+/* Threads that wait asleep, and drive lanes meanwhile: for descriptors to be ready, and for the port to be done with
+ * what was handed out. */
 #include "host/lanes/host_lane_state.h"
 
 #include <errno.h>
@@ -18,16 +18,31 @@ bool vb_host_lane_is_readable(int fd)
 	return vb_descriptors_ready(&p, 1) > 0;
 }
 
-/* The event that a thread waits for. Its address is the thread's name as a waiter. */
+/* A thread's wait. Its address is the name of the thread as a waiter. */
 struct wanted {
-	int fd;
-	const atomic_uint *count;
+	struct pollfd *fds; /* what it sleeps on, and room for VB_WAIT_FDS more */
+	unsigned count;
+	const atomic_uint *news; /* not 0: it is there, whatever the descriptors say; NULL: the first one says */
+	int64_t until_ns;        /* INT64_MAX: for ever */
 };
 
 static bool is_there(const struct wanted *wanted)
 {
-	return wanted->count ? atomic_load_explicit(wanted->count, memory_order_relaxed) > 0
-			     : vb_host_lane_is_readable(wanted->fd);
+	return wanted->news ? atomic_load_explicit(wanted->news, memory_order_relaxed) > 0
+			    : vb_host_lane_is_readable(wanted->fds[0].fd);
+}
+
+static bool is_any_ready(const struct wanted *wanted)
+{
+	for (unsigned i = 0; i < wanted->count; i++)
+		if (wanted->fds[i].revents)
+			return true;
+	return false;
+}
+
+static bool is_late(const struct wanted *wanted)
+{
+	return wanted->until_ns != INT64_MAX && vb_clock_ns() >= wanted->until_ns;
 }
 
 /* Drives until nothing happens any more, or what is wanted is there by what happened, which it returns. attends: the
@@ -62,18 +77,20 @@ struct place {
 	unsigned first, looks; /* place of its descriptors in fds; what there is to look at */
 };
 
-/* A waiter sleeps on its own descriptor, and those of the lanes that it drives. */
+/* A waiter sleeps on its own descriptors, and those of the lanes that it drives. */
 struct sleep {
-	struct pollfd fds[2 + VB_LANES_MAX * (3 + VB_PORT_FDS)];
-	unsigned count, place_count;
+	struct pollfd *fds;
+	unsigned room, count, place_count;
 	struct place places[VB_LANES_MAX];
 };
 
 enum { FRAMES, TIMER, LOCAL_PEERS, PORT }; /* and the next ones */
 
+_Static_assert(VB_WAIT_FDS == 1 + VB_LANES_MAX * (PORT + VB_PORT_FDS), "the process's, and each lane's");
+
 static void add(struct sleep *sleep, int fd)
 {
-	assert(sleep->count < sizeof(sleep->fds) / sizeof(sleep->fds[0]));
+	assert(sleep->count < sleep->room);
 	sleep->fds[sleep->count++] = (struct pollfd){ .fd = fd, .events = POLLIN };
 }
 
@@ -142,12 +159,12 @@ static void end_wait(void *argument)
 		leave(&sleep->places[i], WITHOUT);
 }
 
-/* An owner that has not got what it waits for keeps the lane, and goes on. */
-static void end_turn(const struct sleep *sleep, bool is_done, int error)
+/* An owner that has not got what it waits for keeps the lane, and goes on, unless its wait is over. */
+static void end_turn(const struct sleep *sleep, bool is_done, bool is_over)
 {
 	for (unsigned i = 0; i < sleep->place_count; i++) {
 		const struct place *place = &sleep->places[i];
-		if (is_done || error || !place->is_driving)
+		if (is_done || is_over || !place->is_driving)
 			leave(place, is_done ? WITH_EVENT : WITHOUT);
 	}
 }
@@ -167,13 +184,21 @@ static int patience_of(const struct sleep *sleep)
 	return patience_ms;
 }
 
+static int span_of(const struct sleep *sleep, const struct wanted *wanted)
+{
+	const int patience_ms = patience_of(sleep);
+	const int left_ms = wanted->until_ns == INT64_MAX ? -1 : vb_clock_left_ms(wanted->until_ns);
+
+	return patience_ms < 0 || (left_ms >= 0 && left_ms < patience_ms) ? left_ms : patience_ms;
+}
+
 /* Programs cancel threads that wait for events: then the progress thread owns the lane again. */
-static int sleep_until_woken(struct sleep *sleep)
+static int sleep_until_woken(struct sleep *sleep, const struct wanted *wanted)
 {
 	int ready;
 
 	pthread_cleanup_push(end_wait, sleep);
-	ready = vb_clock_poll(sleep->fds, sleep->count, patience_of(sleep));
+	ready = vb_clock_poll(sleep->fds, sleep->count, span_of(sleep, wanted));
 	pthread_cleanup_pop(0);
 	return ready;
 }
@@ -233,21 +258,23 @@ static bool wait_once(
 	struct sleep sleep;
 	int ready = 0;
 
-	sleep.count = sleep.place_count = 0;
-	add(&sleep, wanted->fd);
+	sleep.fds = wanted->fds;
+	sleep.count = wanted->count;
+	sleep.room = wanted->count + VB_WAIT_FDS;
+	sleep.place_count = 0;
 	add(&sleep, p->alarm_fd);
 	for (unsigned i = 0; i < there; i++)
 		if (lanes >> i & 1)
 			begin_wait(p->host_lanes[i], wanted, &sleep);
 	bool is_done = is_there(wanted); /* by our own driving, and nobody else may know of it */
 	if (!is_done) {
-		ready = sleep_until_woken(&sleep);
+		ready = sleep_until_woken(&sleep, wanted);
 		*error = ready < 0 ? errno : 0;
-		is_done = ready > 0 && sleep.fds[0].revents;
+		is_done = ready > 0 && is_any_ready(wanted);
 	}
 	if (!is_done)
 		is_done = drive_what_woke(&sleep, wanted, ready);
-	end_turn(&sleep, is_done, *error);
+	end_turn(&sleep, is_done, *error || is_late(wanted));
 	return is_done;
 }
 
@@ -256,7 +283,8 @@ static bool wait_once(
 bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atomic_uint *count)
 {
 	const struct vb_process *p = device->process;
-	const struct wanted wanted = { fd, count };
+	struct pollfd fds[1 + VB_WAIT_FDS] = { { .fd = fd, .events = POLLIN } };
+	const struct wanted wanted = { fds, 1, count, INT64_MAX };
 	const unsigned there = vb_process_host_lane_count(p);
 	int error = 0;
 
@@ -275,6 +303,26 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 	return is_done;
 }
 
+int vb_device_poll(struct vb_device *device, unsigned lanes, struct pollfd *fds, unsigned count, int timeout_ms,
+	const atomic_uint *news)
+{
+	const struct vb_process *p = device->process;
+	const int64_t until_ns = timeout_ms < 0 ? INT64_MAX : vb_clock_ns() + timeout_ms * VB_CLOCK_MS;
+	const struct wanted wanted = { fds, count, news, until_ns };
+	int error = 0, ready = 0;
+	bool is_done = false;
+
+	assert(news && lanes);
+	for (unsigned i = 0; i < count; i++)
+		fds[i].revents = 0;
+	while (!is_done && !error && !is_late(&wanted) && !p->is_forked && !p->has_lost_descriptors)
+		is_done = wait_once(p, lanes, vb_process_host_lane_count(p), &wanted, &error);
+	for (unsigned i = 0; i < count; i++)
+		ready += fds[i].revents != 0;
+	errno = error ? error : errno;
+	return error ? -1 : ready;
+}
+
 /* ---- For the port ------------------------------------------------------------------------------------------------ */
 
 /* Until what this lane had at its port has come back. UDP's is done when it has sent: one hold, then. */
@@ -283,8 +331,8 @@ static void outwait(struct vb_host_lane *d)
 	vb_host_lane_lock(d);
 	uint32_t mark = vb_lane_mark(d->lane);
 	while (!vb_lane_is_back(d->lane, mark)) {
-		struct sleep sleep;
-		sleep.count = 0;
+		struct pollfd fds[VB_WAIT_FDS];
+		struct sleep sleep = { .fds = fds, .room = VB_WAIT_FDS };
 		add_port(&sleep, vb_state_of(d));
 		vb_host_lane_unlock(d);
 		vb_clock_poll(sleep.fds, sleep.count, (int)(VB_WAIT_FOR_PORT / VB_MS));

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "host/lanes/host_lane_state.h"
+#include "os/clock.h"
 
 static struct vb_process process = { .alarm_fd = -1 };
 static struct vb_host_lane_state state_of_host_lane = {
@@ -19,6 +20,7 @@ static pthread_t first, second;
 static sem_t second_is_there;
 static unsigned turns; /* of the first */
 static bool is_second_there, was_awake;
+static atomic_uint *news; /* of one that polls: its next turn makes some */
 
 /* ---- What is driven ---------------------------------------------------------------------------------------------- */
 
@@ -55,6 +57,11 @@ bool vb_host_lane_turn(struct vb_host_lane *d, unsigned looks)
 {
 	eventfd_t rings;
 
+	if (news) {
+		eventfd_read(bell, &rings);
+		atomic_store(news, 1);
+		return true;
+	}
 	if (!pthread_equal(pthread_self(), first))
 		return false;
 	turns++;
@@ -166,11 +173,92 @@ static void waiter__who_waits_in_no_lane_drives_the_first(void **state)
 	close(first_fd);
 }
 
+/* ---- One that polls descriptors of its own ----------------------------------------------------------------------- */
+
+static struct pollfd fds[2 + VB_WAIT_FDS];
+static pthread_t nobody;
+
+static void open_poll(unsigned rings)
+{
+	vb_ownership_init(ownership, true);
+	first = nobody;
+	bell = eventfd(rings, EFD_CLOEXEC);
+	for (unsigned i = 0; i < 2; i++)
+		fds[i] = (struct pollfd){ .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN, .revents = POLLERR };
+}
+
+static void close_poll(void)
+{
+	close(bell);
+	close(fds[0].fd);
+	close(fds[1].fd);
+}
+
+static void poll__ends_in_time_and_leaves_the_lane_to_the_thread(void **state)
+{
+	atomic_uint none = 0;
+	open_poll(0);
+	int64_t began = vb_clock_ms();
+	assert_int_equal(vb_device_poll(&device, 1, fds, 2, 20, &none), 0);
+	assert_true(vb_clock_ms() - began >= 19);
+	assert_int_equal(fds[0].revents | fds[1].revents, 0);
+	assert_int_equal(vb_ownership_owner(ownership), VB_OWNER_THREAD_ASLEEP);
+	close_poll();
+}
+
+static void poll__says_which_descriptor_is_ready_and_comes_back(void **state)
+{
+	atomic_uint none = 0;
+	open_poll(0);
+	eventfd_write(fds[1].fd, 1);
+	assert_int_equal(vb_device_poll(&device, 1, fds, 2, -1, &none), 1);
+	assert_int_equal(fds[0].revents, 0);
+	assert_int_equal(fds[1].revents, POLLIN);
+	assert_int_equal(vb_ownership_owner(ownership), VB_OWNER_RETURNER);
+	close_poll();
+}
+
+static void poll__ends_with_the_news_that_its_own_driving_brings(void **state)
+{
+	atomic_uint some = 0;
+	open_poll(1);
+	news = &some;
+	assert_int_equal(vb_device_poll(&device, 1, fds, 2, -1, &some), 0);
+	news = NULL;
+	assert_int_equal(atomic_load(&some), 1);
+	assert_int_equal(vb_ownership_owner(ownership), VB_OWNER_RETURNER);
+	close_poll();
+}
+
+static void *poll_for_ever(void *unused)
+{
+	atomic_uint none = 0;
+	vb_device_poll(&device, 1, fds, 2, -1, &none);
+	return NULL;
+}
+
+static void poll__that_is_cancelled_leaves_the_lane_to_the_thread(void **state)
+{
+	pthread_t poller;
+	open_poll(0);
+	assert_int_equal(pthread_create(&poller, NULL, poll_for_ever, NULL), 0);
+	while (vb_ownership_owner(ownership) != VB_OWNER_WAITER_ASLEEP)
+		sched_yield();
+	pthread_cancel(poller);
+	pthread_join(poller, NULL);
+	assert_int_equal(vb_ownership_owner(ownership), VB_OWNER_THREAD_ASLEEP);
+	close_poll();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waiter__who_was_relieved_is_not_taken_for_who_attends),
 		cmocka_unit_test(waiter__who_waits_in_no_lane_drives_the_first),
+		cmocka_unit_test(poll__ends_in_time_and_leaves_the_lane_to_the_thread),
+		cmocka_unit_test(poll__says_which_descriptor_is_ready_and_comes_back),
+		cmocka_unit_test(poll__ends_with_the_news_that_its_own_driving_brings),
+		cmocka_unit_test(poll__that_is_cancelled_leaves_the_lane_to_the_thread),
 	};
 
 	alarm(60);

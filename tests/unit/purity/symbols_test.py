@@ -27,7 +27,8 @@ FABRIC_WANTS = {
 }
 FABRIC_FORMS = re.compile(r"pthread_\w+")
 # All that rsockets want of ours beside the calls that librdmacm and libibverbs export to programs, and os' clock and route.
-RSOCKET_WANTS = {"vb_id_accepting", "vb_id_hear_lost_requests", "vb_id_set_family", "vb_route_source", "vb_signal_ends_wait"}
+RSOCKET_WANTS = {"vb_channel_has_event", "vb_cq_lanes", "vb_cq_take_here", "vb_id_accepting", "vb_id_hear_lost_requests", "vb_id_set_family",
+                 "vb_poll_asleep", "vb_route_source", "vb_signal_ends_wait"}
 RSOCKET_CLOCK = re.compile(r"vb_clock_\w+")
 
 # Added by compilers: checked string functions, sanitizers, coverage, atomics that are not inline, division of 128 bits.

@@ -50,9 +50,32 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **found, vo
 
 void ibv_ack_cq_events(struct ibv_cq *acknowledged, unsigned count) {}
 
-/* What was found empty gets the next entry, of which nobody is told who has not armed. */
-bool vb_rs_stream_poll(struct vb_rsocket *rs)
+enum { LANES = 5 };
+
+static unsigned looks_at_lanes, looks_here, sleeps;
+
+unsigned vb_cq_lanes(struct ibv_cq *of)
 {
+	return LANES;
+}
+
+int vb_poll_asleep(struct ibv_context *of, unsigned lanes, struct pollfd *fds, unsigned count, int timeout_ms)
+{
+	assert_ptr_equal(of, &context);
+	assert_int_equal(lanes, LANES);
+	sleeps++;
+	return poll(fds, count, timeout_ms);
+}
+
+/* What was found empty gets the next entry, of which nobody is told who has not armed. */
+bool vb_rs_stream_poll(struct vb_rsocket *rs, unsigned *driven)
+{
+	if (driven && *driven == LANES)
+		looks_here++;
+	else
+		looks_at_lanes++;
+	if (driven)
+		*driven |= LANES;
 	if (!queue.entries) {
 		if (queue.taken)
 			complete();
@@ -65,7 +88,7 @@ bool vb_rs_stream_poll(struct vb_rsocket *rs)
 
 /* ---- What the other files of rsockets promise -------------------------------------------------------------------- */
 
-static struct vb_rsocket *only;
+static struct vb_rsocket *only, *another;
 
 bool vb_rs_datagram_progress(struct vb_rsocket *rs, bool is_all)
 {
@@ -74,8 +97,13 @@ bool vb_rs_datagram_progress(struct vb_rsocket *rs, bool is_all)
 
 	if (was_any)
 		rs->is_armed = false;
-	vb_rs_stream_poll(rs);
+	vb_rs_stream_poll(rs, NULL);
 	return was_any;
+}
+
+void vb_rs_datagram_add_lanes(const struct vb_rsocket *rs, struct vb_rs_lanes *to)
+{
+	*to = (struct vb_rs_lanes){ &context, LANES };
 }
 
 bool vb_rs_datagram_arm(struct vb_rsocket *rs)
@@ -111,12 +139,12 @@ bool vb_rs_take_events(struct vb_rsocket *rs)
 
 struct vb_rsocket *vb_rs_get(int fd)
 {
-	return fd == only->fd ? only : NULL;
+	return fd == only->fd ? only : another && fd == another->fd ? another : NULL;
 }
 
 bool vb_rs_exists(int fd)
 {
-	return fd == only->fd;
+	return fd == only->fd || (another && fd == another->fd);
 }
 
 void vb_rs_put(struct vb_rsocket *rs) {}
@@ -202,6 +230,28 @@ static void poll__hears_of_what_another_thread_took_since_it_looked(void **state
 	poll_in_time(&rs);
 }
 
+/* Each look of one call at many that share their lanes. */
+static void poll__looks_once_at_the_lanes_of_many(void **state)
+{
+	struct vb_rsocket first = rsocket_of(SOCK_STREAM), second = first;
+	queue.to_come = 0;
+	second.fd = eventfd(0, EFD_CLOEXEC);
+	only = &first;
+	another = &second;
+	looks_at_lanes = looks_here = sleeps = 0;
+	struct pollfd fds[] = { { .fd = first.fd, .events = POLLIN }, { .fd = second.fd, .events = POLLIN } };
+	assert_int_equal(rpoll(fds, 2, 0), 0);
+	assert_int_equal(looks_at_lanes, 2); /* before it arms them, and then */
+	assert_int_equal(looks_here, 1 + 3);
+	assert_int_equal(sleeps, 0);
+	looks_at_lanes = 0;
+	assert_int_equal(rpoll(fds, 2, 20), 0);
+	assert_in_range(sleeps, 1, 3);
+	another = NULL;
+	close(first.fd);
+	close(second.fd);
+}
+
 static void select__hears_of_a_completion_that_comes_while_it_looks(void **state)
 {
 	struct vb_rsocket rs = rsocket_of(SOCK_DGRAM);
@@ -226,6 +276,7 @@ int main(void)
 		cmocka_unit_test(wait__hears_of_a_completion_that_comes_while_it_looks),
 		cmocka_unit_test(poll__hears_of_a_completion_that_comes_while_it_looks),
 		cmocka_unit_test(poll__hears_of_what_another_thread_took_since_it_looked),
+		cmocka_unit_test(poll__looks_once_at_the_lanes_of_many),
 		cmocka_unit_test(select__hears_of_a_completion_that_comes_while_it_looks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

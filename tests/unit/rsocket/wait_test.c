@@ -25,10 +25,12 @@ bool vb_rs_take_events(struct vb_rsocket *rs)
 	return false;
 }
 
-bool vb_rs_stream_poll(struct vb_rsocket *rs)
+bool vb_rs_stream_poll(struct vb_rsocket *rs, unsigned *driven)
 {
 	return false;
 }
+
+void vb_rs_datagram_add_lanes(const struct vb_rsocket *rs, struct vb_rs_lanes *to) {}
 
 const struct vb_rs_defaults *vb_rs_defaults(void)
 {

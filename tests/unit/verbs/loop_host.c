@@ -463,6 +463,18 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 	return false;
 }
 
+int vb_device_poll(struct vb_device *device, unsigned lanes, struct pollfd *fds, unsigned count, int timeout_ms,
+	const atomic_uint *news)
+{
+	for (int i = 0; i < WAIT_STEPS && !atomic_load(news); i++) {
+		int ready = poll(fds, count, 0);
+		if (ready)
+			return ready;
+		vb_device_drive(device, lanes);
+	}
+	return 0;
+}
+
 void vb_host_lane_note_end(struct vb_host_lane *host_lane, struct vb_qp *qp) {}
 
 void vb_host_lane_settle(struct vb_host_lane *host_lane)
