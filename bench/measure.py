@@ -28,7 +28,7 @@ Latency = collections.namedtuple("Latency", "p50 p99 stats")
 PATIENCE = 60  # seconds beyond which a measurement is a hang
 
 
-def _cpu():
+def cpu():
     """Seconds of our processes that have ended, and of the machine's soft interrupts, of which none is told."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
@@ -71,10 +71,10 @@ def perftest(ends, program, *options):
 
 
 def rdma_bandwidth(ends, program, size, seconds, *options):
-    before = _cpu()
+    before = cpu()
     rows, stats = perftest(ends, program, "-s", size, "-D", seconds, "--report_gbits", *options)
     moved = stats["tx_bytes"]
-    return Bandwidth(rows[0][3], (_cpu() - before) / (moved / 1e9), moved, stats)
+    return Bandwidth(rows[0][3], (cpu() - before) / (moved / 1e9), moved, stats)
 
 
 def rdma_latency(ends, program, size, rounds):
@@ -91,9 +91,9 @@ def rdma_rate(ends, size, seconds, *options):
 
 def moved_cpu(ends, program, size, count, *options):
     """(CPU seconds of both ends for so many messages, Gb/s)"""
-    before = _cpu()
+    before = cpu()
     rows, _ = perftest(ends, program, "-s", size, "-n", count, "--report_gbits", *options)
-    return _cpu() - before, rows[0][3]
+    return cpu() - before, rows[0][3]
 
 
 def datagrams_of_server(ends, program, size, count):
@@ -125,13 +125,13 @@ def raw_latency(ends, build, rounds):
 def iperf3(ends, size, *options):
     """(what it says of the receiver, CPU seconds of both ends)"""
     port = programs.next_port()
-    before = _cpu()
+    before = cpu()
     with Process(ends.server, ["iperf3", "-s", "-1", "-p", port], through_verbena=False, name="iperf3 server") as server:
         server.wait_listening(port)
         with Process(ends.client, ["iperf3", "-c", ends.server.address[4], "-p", port, "-l", size, "-J", *options],
                      through_verbena=False, name="iperf3 client") as client:
             finish([server, client], PATIENCE)
-    return json.loads(client.stdout)["end"]["sum_received"], _cpu() - before
+    return json.loads(client.stdout)["end"]["sum_received"], cpu() - before
 
 
 def tcp_bandwidth(ends, size, seconds):
@@ -185,7 +185,7 @@ def own_program(place, build, name, *arguments, settings=None, through_verbena=T
 def built(build, name):
     path = pathlib.Path(build).resolve() / name
     if not path.exists():
-        raise Failure(f"{path} was not built; allreduce needs mpicc")
+        raise Failure(f"{path} was not built; programs of MPI need mpicc")
     return path
 
 

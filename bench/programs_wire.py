@@ -4,6 +4,7 @@ has a core of its own. UCX and perftest run on loopback and over veths of three 
 import ends as between
 import measure
 import programs
+import services
 import stacks
 from measure import Process, finish
 
@@ -16,8 +17,8 @@ UCX_TESTS = {"tag_bw": "tag_bw", "put_bw": "ucp_put_bw", "get": "ucp_get"}
 
 
 def payload_of(path):
-    """Bytes of a full packet."""
-    return KIB if path == "veth 1500" else 4 * KIB
+    """Bytes of a full packet between two of ours."""
+    return {"veth 1500": KIB, "veth 4200": 4 * KIB}.get(path, 8448)
 
 
 def ends_of(bench, path):
@@ -91,6 +92,14 @@ def allreduce(bench):
         bench.figures.compare(f"mpi_allreduce_{size}", f"MPI_Allreduce {label}, lo", "us", *took, at_most=at_most)
 
 
+def mpi_bandwidth(bench):
+    """As above."""
+    stacks.prepare_fabric(bench.wire.server)
+    program = measure.built(bench.build, "bench/mpi_bandwidth")
+    gbps = [stacks.mpi_bandwidth(bench.wire, program, way, MIB) for way in ("ucx", "tcp")]
+    bench.figures.compare(f"mpi_bandwidth_{MIB}", "MPI_Isend 1 MiB, 16 at once, lo", "Gb/s", *gbps, at_least=0.9)
+
+
 # ---- perftest -------------------------------------------------------------------------------------------------------
 
 
@@ -132,6 +141,42 @@ def iperf3(bench, ends, path, key):
     bench.figures.compare(f"rsockets_iperf3_{key}", f"iperf3 over rsockets, {path}", "Gb/s", ours, tcp, at_least=0.5)
 
 
+# ---- Servers that sleep ----------------------------------------------------------------------------------------------
+
+
+def redis(pipeline):
+    @on(TWO_PATHS)
+    def row(bench, ends, path, key):
+        rate, cpu = zip(*(services.redis(ends, over, pipeline) for over in (True, False)))
+        text = f"redis GET, pipelines of {pipeline}, {path}"
+        bench.figures.compare(f"redis_{pipeline}_{key}", text, "/s", *rate, at_least=0.8)
+        bench.figures.compare(f"redis_{pipeline}_cpu_{key}", f"{text}, CPU a million", "s", *cpu, at_most=1.2)
+    return row
+
+
+@on(TWO_PATHS)
+def nginx(bench, ends, path, key):
+    rate, cpu = zip(*(services.nginx(ends, over) for over in (True, False)))
+    bench.figures.compare(f"nginx_{key}", f"nginx 64 KiB, {path}", "/s", *rate, at_least=0.5)
+    bench.figures.compare(f"nginx_cpu_{key}", f"nginx 64 KiB, {path}, CPU a GB", "s", *cpu, at_most=2.0)
+
+
+@on(TWO_PATHS)
+def grpc(bench, ends, path, key):
+    unary, stream = zip(*(services.grpc(ends, over) for over in (True, False)))
+    bench.figures.compare(f"grpc_unary_{key}", f"gRPC unary call, {path}", "us", *unary, at_most=1 / 0.8)
+    bench.figures.compare(f"grpc_stream_{key}", f"gRPC stream of 1 KiB, {path}", "/s", *stream, at_least=0.8)
+
+
+@on(TWO_PATHS)
+def iser(bench, ends, path, key):
+    for blocks, label in ((8, "4 KiB"), (128, "64 KiB")):
+        rate, cpu = zip(*(services.iscsi(ends, over, blocks) for over in (True, False)))
+        text = f"iscsi-perf {label} of tgt, {path}"
+        bench.figures.compare(f"iser_{blocks}_{key}", text, "/s", *rate, "iSCSI", at_least=1.0)
+        bench.figures.compare(f"iser_{blocks}_cpu_{key}", f"{text}, CPU a GB", "s", *cpu, "iSCSI", at_most=1.2)
+
+
 # ---- Connections ----------------------------------------------------------------------------------------------------
 
 COUNT = 1000  # at once
@@ -149,6 +194,8 @@ def connections(bench):
 
 
 ROUNDS = {**{name.replace("_", "-"): ucx_bandwidth(name, test) for name, test in UCX_TESTS.items()}, "tag-lat": tag_lat,
-          "fi-msg": fabric("msg"), "fi-rxm": fabric("rxm"), "allreduce": allreduce, "send-8256": send_8256,
+          "fi-msg": fabric("msg"), "fi-rxm": fabric("rxm"), "allreduce": allreduce,
+          "mpi-bandwidth": mpi_bandwidth, "send-8256": send_8256,
           "write-1m": perftest_mebibyte("ib_write_bw"), "read-1m": perftest_mebibyte("ib_read_bw"), "iperf3": iperf3,
+          "redis-1": redis(1), "redis-16": redis(16), "nginx": nginx, "grpc": grpc, "iser": iser,
           "connections": connections}

@@ -80,8 +80,8 @@ def fabric(ends, size, count, over_verbena, layer="msg"):
     return float(row[2]), float(row[1]) * 8 / 1e3
 
 
-def allreduce(ends, program, way, size):
-    """us of one MPI_Allreduce of that many bytes between two ranks: the median of the program's."""
+def _two_ranks(ends, program, way, size, least):
+    """A program of ours for MPI, and that many bytes; of Verbena's least so many went over the wire."""
     switches, settings = MPI_WAYS[way]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     if settings is not None:
@@ -92,8 +92,20 @@ def allreduce(ends, program, way, size):
                  settings=environment, through_verbena=settings is not None, name=f"mpirun over {way}") as process:
         process.wait_success(measure.PATIENCE)
     if settings is not None:
-        programs.expect_counted((process,), "bytes", 20 * size)  # it makes more rounds than that
+        programs.expect_counted((process,), "bytes", least)
+    return process
+
+
+def allreduce(ends, program, way, size):
+    """us of one MPI_Allreduce of that many bytes between two ranks: the median of the program's."""
+    process = _two_ranks(ends, program, way, size, 20 * size)  # it makes more rounds than that
     return float(programs.expect(process, r"^allreduce_us=([\d.]+)", "its result")[1])
+
+
+def mpi_bandwidth(ends, program, way, size):
+    """Gb/s of messages of that many bytes from one rank to another."""
+    process = _two_ranks(ends, program, way, size, 100 * size)
+    return float(programs.expect(process, r"^gbps=([\d.]+)", "its result")[1])
 
 
 def cmtime(ends, count):
