@@ -59,7 +59,7 @@ struct vb_nic_config {
 
 int vb_nic_create(const struct vb_nic_config *config, struct vb_nic **nic); /* [setup] */
 void vb_nic_destroy(struct vb_nic *nic);                                    /* [setup] all its objects are gone */
-void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu, uint32_t large_mtu);  /* [any] for QPs made afterwards */
+void vb_nic_set_mtu(struct vb_nic *nic, uint32_t mtu, uint32_t large_mtu);  /* [any] mtu: for QPs made afterwards */
 uint32_t vb_nic_get_mtu(const struct vb_nic *nic);                          /* [any] */
 uint32_t vb_nic_get_large_mtu(const struct vb_nic *nic);                    /* [any] */
 /* Addresses that packets to this device may carry. gid NULL empties the entry. [any] */

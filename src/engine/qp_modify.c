@@ -8,6 +8,7 @@
 #include "engine/nic.h"
 #include "engine/qp.h"
 #include "roce/failover.h"
+#include "roce/large.h"
 #include "roce/peers.h"
 #include "roce/selective.h"
 
@@ -176,6 +177,11 @@ static int follow_address(struct vb_qp *qp)
 	return qp->peer && vb_gid_equal(&qp->peer->gid, &qp->attr.av.dgid) ? 0 : find_peer(qp);
 }
 
+static bool is_same_way(const struct vb_av *a, const struct vb_av *b)
+{
+	return vb_gid_equal(&a->sgid, &b->sgid) && vb_gid_equal(&a->dgid, &b->dgid);
+}
+
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now)
 {
 	enum vb_qp_state from = vb_state(qp), to = mask & VB_QP_STATE ? attr->state : from;
@@ -193,6 +199,8 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 	error = enter(qp, from, to, now);
 	if (!error && (mask & VB_QP_AV)) {
 		error = follow_address(qp);
+		if (!error && !is_same_way(&before.av, &qp->attr.av))
+			vb_large_readdress(qp);
 		if (!error)
 			vb_failover_readdress(qp);
 	}

@@ -10,7 +10,6 @@
 #include "base/siphash.h"
 #include "roce/batch.h"
 #include "roce/failover.h"
-#include "roce/large.h"
 #include "roce/selective.h"
 
 #define ASKED_BACK_EVERY (1 * VB_MS) /* questions that a question of the peer's brings about */
@@ -195,8 +194,6 @@ static void emit_question(struct vb_qp *qp, struct vb_batch *batch, unsigned pai
 	out->packet.secret = f->peer_secret;
 	out->packet.path_number = f->number;
 	out->packet.path_flags = pair == f->in_use && is_our_choice(f) ? VB_PATH_IS_USED : 0;
-	if (qp->large_mtu) /* it is to carry these */
-		vb_large_pad(batch, out, qp->large_mtu);
 	f->asks_due &= (uint16_t) ~(1u << pair);
 	vb_count(qp->lane, VB_PATH_PROBES, 1);
 }

@@ -113,6 +113,17 @@ void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now)
 	assert(c->cc.algorithm && c->cc.rate == 0);
 }
 
+void vb_congestion_note_large(struct vb_qp *qp)
+{
+	struct vb_cc *cc = &vb_roce(qp)->congestion.cc;
+	const uint32_t least = least_window(qp);
+	if (cc->min_window < least)
+		cc->min_window = least;
+	if (cc->window_bytes < least)
+		cc->window_bytes = least;
+	assert(cc->window_bytes >= qp->large_mtu);
+}
+
 /* Its largest window goes by the way, unless somebody has chosen another. */
 static bool goes_by_way(const struct vb_qp *qp)
 {

@@ -58,6 +58,8 @@ void vb_congestion_init(struct vb_qp *qp);
 int vb_congestion_start(struct vb_qp *qp, vb_time now); /* afresh; -ENOMEM */
 /* It recovers selectively from now on: where no algorithm was chosen, another one fits. */
 void vb_congestion_note_agreement(struct vb_qp *qp, vb_time now);
+/* Its packets are larger from now on, and no window is smaller than one. */
+void vb_congestion_note_large(struct vb_qp *qp);
 /* The largest window of `queue` goes by the length of the way, and by what the peer holds. */
 void vb_congestion_note_shorter_way(struct vb_qp *qp);
 void vb_congestion_stop(struct vb_qp *qp); /* nothing is to be sent for now */

@@ -101,7 +101,8 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 		return; /* without memory: it goes on as it did */
 	vb_congestion_note_agreement(qp, qp->lane->now);
 	vb_large_agree(qp, packet->large_mtu);
-	vb_large_note_hello(qp, packet);
+	if (vb_large_note_hello(qp, packet))
+		vb_congestion_note_large(qp);
 	vb_roce(qp)->hello_is_due = false;
 	if (packet->hello & VB_HELLO_TAKES_PATHS)
 		vb_failover_agree(qp, is_answer);

@@ -1,5 +1,5 @@
 /* Two ends agree on large packets, and a hello proves that the way between them carries these:
- * large.h. A path that drops them silently costs a few hellos, and nothing else.
+ * large.h. A way that drops them costs four hellos, and nothing else.
  * Holds: nothing is cut large that the peer has not said to have received.
  * Not here: how messages are cut (core/qp.h, transport.c), when hellos leave (turn.c). */
 #include "roce/large.h"
@@ -57,10 +57,20 @@ static void ask(struct vb_qp *qp)
 
 bool vb_large_may_go(struct vb_qp *qp)
 {
-	if (qp->large_mtu)
+	const struct vb_large *large = large_of(qp);
+	if (large && large->is_proved)
 		return qp->large_mtu <= vb_nic_get_large_mtu(qp->pd->nic); /* its link may carry less by now */
 	ask(qp);
 	return false;
+}
+
+void vb_large_readdress(struct vb_qp *qp)
+{
+	struct vb_large *large = large_of(qp);
+	if (!large)
+		return;
+	large->is_proved = false;
+	large->asked = 0;
 }
 
 uint32_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length)
@@ -78,12 +88,15 @@ void vb_large_pad(struct vb_batch *batch, struct vb_outgoing *out, uint16_t leng
 	out->to_trains = false; /* where it is too long, it alone is lost */
 }
 
-void vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello)
+bool vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello)
 {
 	struct vb_large *large = large_of(qp);
 	assert(large);
 	if (large->agreed && hello->payload_length == large->agreed)
 		large->is_taken = true;
-	if (large->agreed && large->asked > 0 && (hello->hello & VB_HELLO_HEARD_LARGE))
-		qp->large_mtu = large->agreed;
+	if (!large->agreed || large->asked == 0 || large->is_proved || !(hello->hello & VB_HELLO_HEARD_LARGE))
+		return false;
+	large->is_proved = true;
+	qp->large_mtu = large->agreed;
+	return true;
 }

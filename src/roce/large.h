@@ -23,6 +23,7 @@ struct vb_qp;
 /* Of a QP that recovers selectively. What it sends itself is cut by vb_qp.large_mtu. */
 struct vb_large {
 	uint16_t agreed; /* payload; 0: nothing beyond the path MTU */
+	bool is_proved;  /* one of ours has come through */
 	bool is_taken;   /* the peer has shown that such packets come through, and sends them */
 	bool is_due;     /* a hello as long as that */
 	uint8_t asked;   /* so many left */
@@ -33,11 +34,14 @@ uint16_t vb_large_offer(const struct vb_qp *qp); /* 0: none */
 void vb_large_agree(struct vb_qp *qp, uint16_t offered);
 /* A message that gains by it is to be cut so. If not, the peer is asked, unless it was just now, or too often. */
 bool vb_large_may_go(struct vb_qp *qp);
+/* Packets go another way from now on: the peer is asked once more. Messages that were cut so stay as they are. */
+void vb_large_readdress(struct vb_qp *qp);
 /* Bytes of a full packet of a message that the peer begins with that one. */
 uint32_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length);
 /* The packet is as long as a large one from now on, and travels alone. */
 void vb_large_pad(struct vb_batch *batch, struct vb_outgoing *out, uint16_t length);
-/* Of a hello that has come: its length, and whether it says that one of ours has arrived. */
-void vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello);
+/* Of a hello that has come: its length, and whether it says that one of ours has arrived. True: its messages are cut so
+ * from now on. */
+bool vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello);
 
 #endif

@@ -239,9 +239,12 @@ void vb_recovery_on_progress(
 	if (acked->rtt == 0)
 		acked->rtt = vb_selective_rtt(qp, now);
 	vb_congestion_tell(qp, acked);
-	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. */
-	bool rest_is_lost = re->probed == VB_PROBE_OLDEST && psn == re->probed_psn && may_answer_probe &&
-			    rq->next_psn != rq->una_psn && !vb_roce(qp)->selective;
+	/* The oldest was asked for by itself and just that was answered: what was sent after it has been lost. Where
+	 * packets are missed singly, other responses have their turn after that one, so it takes another silence. */
+	bool is_lone = re->probed == VB_PROBE_OLDEST && psn == re->probed_psn && may_answer_probe;
+	bool is_again_lone = is_lone && re->had_lone_answer;
+	bool rest_is_lost = is_lone && rq->next_psn != rq->una_psn;
+	re->had_lone_answer = is_lone;
 	if (re->probed)
 		note_probe_answered(qp, now);
 	else if (re->is_probe_in_doubt && vb_psn_diff(psn, re->doubt_end) >= 0)
@@ -258,7 +261,10 @@ void vb_recovery_on_progress(
 		rq->backoff = 0;
 	rq->tries = 0;
 	rq->progress_at = rq->quiet_since = now;
-	if (rest_is_lost) {
+	if (rest_is_lost && vb_roce(qp)->selective) {
+		if (is_again_lone)
+			vb_selective_lose_responses(qp, now);
+	} else if (rest_is_lost) {
 		vb_recovery_tell_loss(qp, 0, false, now);
 		vb_retry_go_back(qp);
 	}

@@ -15,6 +15,7 @@ struct vb_recovery {
 	uint8_t probe : 4;          /* enum vb_probe: to be sent now */
 	uint8_t probed;             /* enum vb_probe: last one sent since progress */
 	uint8_t stale_acks;         /* heeded since progress */
+	bool had_lone_answer;       /* the last progress was the answer to a probe for the oldest, and nothing else */
 	uint32_t rtt_psn;           /* being timed */
 	vb_time srtt;               /* 0: unknown */
 	vb_time rtt_sent_at;

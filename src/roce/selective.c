@@ -537,6 +537,25 @@ void vb_selective_lose_response(struct vb_qp *qp, uint32_t psn, vb_time now)
 	vb_schedule(qp);
 }
 
+void vb_selective_lose_responses(struct vb_qp *qp, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	uint32_t psn = qp->requester.una_psn;
+	const struct vb_send_wqe *wqe = is_under_way(qp, psn) ? vb_wqe_of_psn(qp, psn) : NULL;
+	if (!wqe || !is_read(wqe) || vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) <= 0 ||
+		!keep_from_now(qp, now))
+		return;
+	uint32_t end = vb_psn_add(wqe->first_psn, response_end(wqe, psn_index(wqe, psn)));
+	uint32_t before = s->sent.lost_count;
+	for (; psn != end && is_under_way(qp, psn); psn = vb_psn_add(psn, 1))
+		if (!vb_sent_is_settled(&s->sent, psn))
+			lose(qp, wqe, psn);
+	if (s->sent.lost_count == before)
+		return;
+	tell_loss(qp, vb_psn_add(end, VB_PSN_MASK), s->sent.lost_count - before, now);
+	vb_schedule(qp);
+}
+
 static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);

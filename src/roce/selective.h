@@ -149,6 +149,8 @@ bool vb_selective_must_be_whole(const struct vb_qp *qp, const struct vb_send_wqe
 void vb_selective_forget_sent(struct vb_qp *qp); /* everything is sent again, or nothing is under way */
 /* A response has come without its bytes, which a switch has cut off. */
 void vb_selective_lose_response(struct vb_qp *qp, uint32_t psn, vb_time now);
+/* The oldest response was asked for by itself, twice, and nothing else has come: those of the same request are lost. */
+void vb_selective_lose_responses(struct vb_qp *qp, vb_time now);
 /* More may be lost, by all that is known now: it is found out now, or when the train that is being received has been.
  */
 void vb_selective_judge(struct vb_qp *qp, vb_time now);

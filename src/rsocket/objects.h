@@ -1,5 +1,5 @@
-/* The rsocket, and what its files share. rsockets stand on the public functions of librdmacm and libibverbs, and on
- * rdmacm/family.h for what a parent's ids and its children's share.
+/* The rsocket, and what its files share. rsockets stand on the public functions of librdmacm and libibverbs, on
+ * rdmacm/family.h for what a parent's ids and its children's share, and on verbs/wait.h to wait.
  *
  * An rsocket's descriptor is real: an epoll instance over its event channel and its completion channel, which is
  * readable when the rsocket has something to do. So no other file can get its number, and one poll() waits for all

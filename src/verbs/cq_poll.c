@@ -51,7 +51,10 @@ VB_EXPORT int vb_cq_take_here(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	if (vb_refuses_forked(cq->context))
 		return -VB_FORKED_ERRNO;
-	return vb_cq_take(vb_cq_of(cq)->cq, n, translate, wc);
+	int taken = vb_cq_take(vb_cq_of(cq)->cq, n, translate, wc);
+	if (taken > 0)
+		vb_tsan_polled(cq->context);
+	return taken;
 }
 
 int vb_cq_ops_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)

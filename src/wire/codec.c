@@ -188,7 +188,8 @@ static enum vb_decode_error take_payload(
 		return VB_DECODE_SHORT;
 	packet->payload = bytes + row->headers_length;
 	packet->payload_length = (uint32_t)(length - around);
-	if (packet->payload_length > VB_LARGE_MTU)
+	uint8_t service = bytes[0] & (uint8_t)~VB_OPERATION_MASK;
+	if (packet->payload_length > (service == VB_RC || service == VB_MANUFACTURER ? VB_LARGE_MTU : VB_MAX_MTU))
 		return VB_DECODE_LONG;
 	if (row->payload == VB_PAYLOAD_NONE && packet->payload_length != 0)
 		return VB_DECODE_PAYLOAD;

@@ -110,7 +110,7 @@ const struct vb_opcode vb_opcodes[256] = {
 	[VB_ECHO_REPLY]   = { "vb.echo_reply",   PLAIN(END, END),  KIND(ECHO, ONLY, NONE), .is_response = true },
 	[VB_HELLO]        = { "vb.hello",        PLAIN(HELLOETH, END),   KIND(HELLO, ONLY, ONLY) },
 	[VB_BITMAP]       = { "vb.bitmap",     PLAIN(AETH, BITMAPETH), KIND(BITMAP, ONLY, NONE), .is_response = true },
-	[VB_PATH_PROBE]   = { "vb.path_probe",   PLAIN(PATHETH, END),    KIND(PATH, ONLY, ONLY) },
+	[VB_PATH_PROBE]   = { "vb.path_probe",   PLAIN(PATHETH, END),    KIND(PATH, ONLY, NONE) },
 	[VB_PATH_ANSWER]  = { "vb.path_answer",  PLAIN(PATHETH, END),    KIND(PATH, ONLY, NONE), .is_response = true },
 	[VB_PATH_ADDRESS] = { "vb.path_address", PLAIN(PATHETH, ADDRESSETH), KIND(PATH, ONLY, NONE) },
 };

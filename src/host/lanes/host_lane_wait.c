@@ -7,7 +7,8 @@
 #include "os/clock.h"
 #include "os/descriptor.h"
 
-#define TURNS_IN_A_ROW 4 /* without a look at the clock and the port */
+#define TURNS_IN_A_ROW      4  /* without a look at the clock and the port */
+#define TURNS_BETWEEN_LOOKS 16 /* at descriptors of the waiter's own */
 
 /* ---- For a descriptor -------------------------------------------------------------------------------------------- */
 
@@ -24,6 +25,7 @@ struct wanted {
 	unsigned count;
 	const atomic_uint *news; /* not 0: it is there, whatever the descriptors say; NULL: the first one says */
 	int64_t until_ns;        /* INT64_MAX: for ever */
+	bool has_own;            /* news is of this thread's turns alone, and any of the descriptors may become ready */
 };
 
 static bool is_there(const struct wanted *wanted)
@@ -45,6 +47,15 @@ static bool is_late(const struct wanted *wanted)
 	return wanted->until_ns != INT64_MAX && vb_clock_ns() >= wanted->until_ns;
 }
 
+/* Between turns that go on and on, of a thread that sleeps on descriptors of its own: other threads make these ready,
+ * too. */
+static bool is_over_meanwhile(const struct wanted *wanted, unsigned turns)
+{
+	if (!wanted->has_own || turns % TURNS_BETWEEN_LOOKS != TURNS_BETWEEN_LOOKS - 1)
+		return false;
+	return is_late(wanted) || vb_descriptors_ready(wanted->fds, wanted->count) > 0;
+}
+
 /* Drives until nothing happens any more, or what is wanted is there by what happened, which it returns. attends: the
  * caller owns the lane and has slept, so it knows by looks where there is something. Where the port's descriptors have
  * become others meanwhile, another owner has taken over, which is to be woken. */
@@ -62,7 +73,7 @@ static bool drive_until_there(struct vb_host_lane *d, const struct wanted *wante
 		is_busy = vb_host_lane_turn(d, is_first ? looks : vb_host_lane_looks_next(d, turns < TURNS_IN_A_ROW));
 		vb_ownership_returned(&s->ownership, vb_turn_end(s));
 		vb_host_lane_unlock(d);
-		if (is_busy && is_there(wanted))
+		if (is_busy && (is_there(wanted) || is_over_meanwhile(wanted, turns)))
 			return true;
 	}
 	return false;
@@ -251,8 +262,10 @@ static bool is_there_at_last(const struct vb_process *p, const struct wanted *wa
 	return is_there(wanted);
 }
 
-/* A sleep in all lanes of the set: true when what is wanted is there. */
-static bool wait_once(
+enum end { GOES_ON, IS_THERE, IS_OVER };
+
+/* A sleep in all lanes of the set. */
+static enum end wait_once(
 	const struct vb_process *p, unsigned lanes, unsigned there, const struct wanted *wanted, int *error)
 {
 	struct sleep sleep;
@@ -274,8 +287,9 @@ static bool wait_once(
 	}
 	if (!is_done)
 		is_done = drive_what_woke(&sleep, wanted, ready);
-	end_turn(&sleep, is_done, *error || is_late(wanted));
-	return is_done;
+	const bool is_over = !is_done && (*error || is_late(wanted));
+	end_turn(&sleep, is_done, is_over);
+	return is_done ? IS_THERE : is_over ? IS_OVER : GOES_ON;
 }
 
 /* A waiter of no lane drives the first: QPs may be made there meanwhile, which without a progress thread nobody else
@@ -284,7 +298,7 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 {
 	const struct vb_process *p = device->process;
 	struct pollfd fds[1 + VB_WAIT_FDS] = { { .fd = fd, .events = POLLIN } };
-	const struct wanted wanted = { fds, 1, count, INT64_MAX };
+	const struct wanted wanted = { fds, 1, count, INT64_MAX, false };
 	const unsigned there = vb_process_host_lane_count(p);
 	int error = 0;
 
@@ -296,7 +310,7 @@ bool vb_device_wait(struct vb_device *device, unsigned lanes, int fd, const atom
 	for (unsigned i = 0; i < there && !is_done; i++)
 		is_done = (lanes >> i & 1) && drive_until_there(p->host_lanes[i], &wanted, false, 0);
 	while (!is_done && !error && !p->is_forked && !p->has_lost_descriptors)
-		is_done = wait_once(p, lanes, there, &wanted, &error);
+		is_done = wait_once(p, lanes, there, &wanted, &error) == IS_THERE;
 	if (!is_done && p->has_lost_descriptors)
 		is_done = is_there_at_last(p, &wanted);
 	errno = error ? error : errno;
@@ -308,15 +322,15 @@ int vb_device_poll(struct vb_device *device, unsigned lanes, struct pollfd *fds,
 {
 	const struct vb_process *p = device->process;
 	const int64_t until_ns = timeout_ms < 0 ? INT64_MAX : vb_clock_ns() + timeout_ms * VB_CLOCK_MS;
-	const struct wanted wanted = { fds, count, news, until_ns };
+	const struct wanted wanted = { fds, count, news, until_ns, true };
+	enum end end = GOES_ON;
 	int error = 0, ready = 0;
-	bool is_done = false;
 
 	assert(news && lanes);
 	for (unsigned i = 0; i < count; i++)
 		fds[i].revents = 0;
-	while (!is_done && !error && !is_late(&wanted) && !p->is_forked && !p->has_lost_descriptors)
-		is_done = wait_once(p, lanes, vb_process_host_lane_count(p), &wanted, &error);
+	while (end == GOES_ON && !p->is_forked && !p->has_lost_descriptors)
+		end = wait_once(p, lanes, vb_process_host_lane_count(p), &wanted, &error);
 	for (unsigned i = 0; i < count; i++)
 		ready += fds[i].revents != 0;
 	errno = error ? error : errno;

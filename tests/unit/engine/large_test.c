@@ -171,7 +171,7 @@ static void large__ends_with_its_connection(void **state)
 	close_two(two);
 }
 
-static void large__addresses_are_proved_by_packets_of_that_size(void **state)
+static void large__goes_over_to_another_link_with_its_connection(void **state)
 {
 	struct two *two = open_two(2, 2);
 	let_link_carry(two, 0, LARGE);
@@ -179,19 +179,37 @@ static void large__addresses_are_proved_by_packets_of_that_size(void **state)
 	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
 	assert_int_equal(sends(two, 0), LARGE);
 	cut(two, 0);
-	exchange(two, 0, VB_WR_RDMA_WRITE, 4);
-	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 1);
-	close_two(two);
-
-	two = open_two(2, 2);
-	let_link_carry(two, 0, LARGE);
-	let_link_carry(two, 1, LARGE);
 	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
-	cut(two, 0);
-	two->carried = RIG_MTU;
-	post(two, 0, VB_WR_RDMA_WRITE);
-	run(two, 100 * VB_MS);
-	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 0);
+	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 1);
+	assert_written(two, 0);
+	close_two(two);
+}
+
+/* Its program gives it another address in SQD. */
+static void large__is_asked_for_again_where_packets_go_another_way(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	vb_large_readdress(two->end[0].qp);
+	unsigned before = hellos(two, 0);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 4);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 2);
+	assert_int_equal(hellos(two, 0), before + 1);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	close_two(two);
+}
+
+static void large__fits_into_every_window(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	struct vb_cc *cc = &vb_roce(two->end[0].qp)->congestion.cc;
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1);
+	cc->window_bytes = cc->min_window;
+	assert_true(cc->window_bytes < LARGE);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 3);
+	assert_int_equal(sends(two, 0), LARGE);
+	assert_true(cc->min_window > LARGE && cc->window_bytes > LARGE);
 	close_two(two);
 }
 
@@ -270,7 +288,9 @@ int main(void)
 		cmocka_unit_test(large__is_used_as_long_as_the_link_carries_it),
 		cmocka_unit_test(large__packets_are_sent_again_as_they_were),
 		cmocka_unit_test(large__ends_with_its_connection),
-		cmocka_unit_test(large__addresses_are_proved_by_packets_of_that_size),
+		cmocka_unit_test(large__goes_over_to_another_link_with_its_connection),
+		cmocka_unit_test(large__is_asked_for_again_where_packets_go_another_way),
+		cmocka_unit_test(large__fits_into_every_window),
 		cmocka_unit_test(receiver__refuses_large_packets_that_were_not_shown_to_come_through),
 		cmocka_unit_test(receiver__knows_the_size_of_a_message_by_its_first),
 		cmocka_unit_test(receiver__takes_any_length_of_an_only_up_to_the_large_one),

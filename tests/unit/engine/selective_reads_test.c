@@ -166,6 +166,41 @@ static void reads__go_on_behind_one_that_is_missing(void **state)
 	close_rig(rig, qp);
 }
 
+static unsigned leave_after_silence(struct rig *rig)
+{
+	unsigned left = 0;
+	for (unsigned i = 0; i < 200 && left == 0; i++) {
+		wait(rig, VB_MS);
+		left = rig_transmit(rig);
+	}
+	return left;
+}
+
+/* Nothing behind them says so; a probe asks for one, and for all the silences that would take nobody has the time. */
+static void responses__that_are_all_lost_are_asked_for_together(void **state)
+{
+	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
+	struct vb_qp *qp = rig_connected(rig, NULL);
+	measure_round_trip(rig, qp);
+	post_read(rig, qp, 8); /* PSNs 1 to 8 */
+	wait(rig, ROUND_TRIP);
+	receive_response(rig, qp, 1);
+	for (uint32_t ahead = 2; ahead <= 3; ahead++) {
+		assert_int_equal(leave_after_silence(rig), 1);
+		assert_int_equal(left(rig, 0)->psn, RIG_SQ_PSN + ahead);
+		assert_int_equal(left(rig, 0)->dma_length, RIG_MTU);
+		wait(rig, ROUND_TRIP);
+		receive_response(rig, qp, ahead);
+	}
+	assert_int_equal(rig_transmit(rig), 1);
+	assert_int_equal(left(rig, 0)->psn, RIG_SQ_PSN + 4);
+	assert_int_equal(left(rig, 0)->dma_length, 5 * RIG_MTU);
+	for (uint32_t ahead = 4; ahead <= 8; ahead++)
+		receive_response(rig, qp, ahead);
+	assert_completes(rig, 1);
+	close_rig(rig, qp);
+}
+
 static void receive_trimmed_response(struct rig *rig, struct vb_qp *qp, uint32_t ahead)
 {
 	struct vb_path path = { .src = qp->attr.av.dgid, .dst = qp->attr.av.sgid };
@@ -240,6 +275,7 @@ int main(void)
 		cmocka_unit_test(request__that_was_executed_is_not_missed),
 		cmocka_unit_test(request__that_never_left_was_not_executed),
 		cmocka_unit_test(reads__go_on_behind_one_that_is_missing),
+		cmocka_unit_test(responses__that_are_all_lost_are_asked_for_together),
 		cmocka_unit_test(response__that_was_trimmed_is_asked_for_at_once),
 		cmocka_unit_test(losses__of_a_full_receive_buffer_cut_the_window),
 	};

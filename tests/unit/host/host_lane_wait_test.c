@@ -19,7 +19,7 @@ static int bell, first_fd, second_fd;
 static pthread_t first, second;
 static sem_t second_is_there;
 static unsigned turns; /* of the first */
-static bool is_second_there, was_awake;
+static bool is_second_there, was_awake, is_always_busy;
 static atomic_uint *news; /* of one that polls: its next turn makes some */
 
 /* ---- What is driven ---------------------------------------------------------------------------------------------- */
@@ -57,6 +57,11 @@ bool vb_host_lane_turn(struct vb_host_lane *d, unsigned looks)
 {
 	eventfd_t rings;
 
+	if (is_always_busy) {
+		if (++turns == 100)
+			eventfd_write(second_fd, 1);
+		return true;
+	}
 	if (news) {
 		eventfd_read(bell, &rings);
 		atomic_store(news, 1);
@@ -230,6 +235,26 @@ static void poll__ends_with_the_news_that_its_own_driving_brings(void **state)
 	close_poll();
 }
 
+/* Packets for others keep the lane busy without end, and another thread makes the descriptor ready; or time is up. */
+static void poll__sees_its_descriptors_and_the_time_while_the_lane_is_busy(void **state)
+{
+	atomic_uint none = 0;
+	open_poll(1);
+	second_fd = fds[1].fd;
+	is_always_busy = true;
+	turns = 0;
+	assert_int_equal(vb_device_poll(&device, 1, fds, 2, -1, &none), 1);
+	assert_int_equal(fds[1].revents, POLLIN);
+	assert_in_range(turns, 100, 120);
+	eventfd_t ignored;
+	eventfd_read(second_fd, &ignored);
+	turns = 100;
+	assert_int_equal(vb_device_poll(&device, 1, fds, 2, 20, &none), 0);
+	is_always_busy = false;
+	assert_false(vb_ownership_is_waiter(ownership));
+	close_poll();
+}
+
 static void *poll_for_ever(void *unused)
 {
 	atomic_uint none = 0;
@@ -258,6 +283,7 @@ int main(void)
 		cmocka_unit_test(poll__ends_in_time_and_leaves_the_lane_to_the_thread),
 		cmocka_unit_test(poll__says_which_descriptor_is_ready_and_comes_back),
 		cmocka_unit_test(poll__ends_with_the_news_that_its_own_driving_brings),
+		cmocka_unit_test(poll__sees_its_descriptors_and_the_time_while_the_lane_is_busy),
 		cmocka_unit_test(poll__that_is_cancelled_leaves_the_lane_to_the_thread),
 	};
 

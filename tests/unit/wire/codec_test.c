@@ -77,7 +77,7 @@ static struct vb_packet random_packet(struct vb_random *random, uint8_t opcode)
 	uint8_t kind = vb_packet_row(&packet)->payload;
 	packet.payload_length = kind == VB_PAYLOAD_NONE    ? 0
 				: kind == VB_PAYLOAD_EIGHT ? 8
-							   : vb_random_below(random, VB_LARGE_MTU + 1);
+							   : vb_random_below(random, VB_MAX_MTU + 1);
 	return packet;
 }
 
@@ -281,6 +281,16 @@ static void codec__each_error_is_named(void **state)
 	assert_int_equal(decode_exactly(bytes, VB_MAX_PACKET_BYTES + 1), VB_DECODE_LONG);
 	assert_int_equal(decode_exactly(bytes, VB_BTH_LENGTH + VB_LARGE_MTU + 4), VB_DECODE_OK);
 	assert_int_equal(decode_exactly(bytes, VB_BTH_LENGTH + VB_LARGE_MTU + 8), VB_DECODE_LONG);
+	for (unsigned service = VB_UC; service <= VB_UD; service += VB_UC) { /* ours alone agree on more */
+		bytes[0] = (uint8_t)(service | (VB_SEND_ONLY & VB_OPERATION_MASK));
+		size_t headers = vb_opcodes[bytes[0]].headers_length;
+		bool is_there = vb_opcode_exists(bytes[0]);
+		assert_int_equal(
+			decode_exactly(bytes, headers + VB_MAX_MTU + 4), is_there ? VB_DECODE_OK : VB_DECODE_OPCODE);
+		assert_int_equal(
+			decode_exactly(bytes, headers + VB_MAX_MTU + 8), is_there ? VB_DECODE_LONG : VB_DECODE_OPCODE);
+	}
+	bytes[0] = VB_SEND_ONLY;
 	bytes[1] = 0x01;
 	assert_int_equal(decode_exactly(bytes, 16), VB_DECODE_VERSION);
 	bytes[1] = 0;
