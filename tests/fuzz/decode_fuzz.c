@@ -27,7 +27,7 @@ static void clear_reserved(uint8_t *bytes)
 		if (*header == VB_DETH)
 			b[4] = 0;
 		if (*header == VB_HELLOETH)
-			memset(b + 5, 0, 3);
+			b[5] = 0;
 		if (*header == VB_BITMAPETH)
 			memset(b + 10, 0, 2);
 		if (*header == VB_CNP_RESERVED)
