@@ -20,7 +20,7 @@ struct vb_outgoing;
 struct vb_packet;
 struct vb_qp;
 
-/* Of a QP that recovers selectively. What it sends itself is cut by vb_qp.large_mtu. */
+/* A QP that recovers selectively has one. vb_qp.large_mtu says how the QP cuts its own messages. */
 struct vb_large {
 	uint16_t agreed; /* payload; 0: nothing beyond the path MTU */
 	bool is_proved;  /* one of ours has come through */

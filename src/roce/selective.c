@@ -505,6 +505,19 @@ static bool was_just_sent_again(const struct vb_qp *qp, uint32_t psn, vb_time no
 	       vb_time_since(vb_sent_at(sent, psn), now) < vb_roce(qp)->recovery.srtt / 2;
 }
 
+/* From psn on, what is missing of the request that it is of, or of that READ piece's responses: how many. newest: the
+ * last that there are of these. */
+static uint32_t lose_all(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, uint32_t *newest)
+{
+	const struct vb_sent *sent = &selective_of(qp)->sent;
+	uint32_t end = vb_psn_add(wqe->first_psn, response_end(wqe, psn_index(wqe, psn))), before = sent->lost_count;
+	for (; psn != end && is_under_way(qp, psn); psn = vb_psn_add(psn, 1))
+		if (!vb_sent_is_settled(sent, psn))
+			lose(qp, wqe, psn);
+	*newest = vb_psn_add(end, VB_PSN_MASK);
+	return sent->lost_count - before;
+}
+
 /* Trimmed: lost, and nothing else needs to have come after it. Unless that one is older than what was sent again. */
 static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
@@ -513,13 +526,9 @@ static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 		return;
 	if (was_just_sent_again(qp, psn, now))
 		return;
-	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
-	uint32_t index = psn_index(wqe, psn), end = vb_psn_add(wqe->first_psn, response_end(wqe, index));
-	uint32_t before = s->sent.lost_count;
-	for (; psn != end && is_under_way(qp, psn); psn = vb_psn_add(psn, 1))
-		if (!vb_sent_is_settled(&s->sent, psn))
-			lose(qp, wqe, psn);
-	tell_loss(qp, vb_psn_add(end, VB_PSN_MASK), s->sent.lost_count > before, now);
+	uint32_t newest;
+	uint32_t lost = lose_all(qp, vb_wqe_of_psn(qp, psn), psn, &newest);
+	tell_loss(qp, newest, lost > 0, now);
 }
 
 void vb_selective_lose_response(struct vb_qp *qp, uint32_t psn, vb_time now)
@@ -545,14 +554,11 @@ void vb_selective_lose_responses(struct vb_qp *qp, vb_time now)
 	if (!wqe || !is_read(wqe) || vb_psn_diff(s->executed_psn, request_psn(wqe, psn)) <= 0 ||
 		!keep_from_now(qp, now))
 		return;
-	uint32_t end = vb_psn_add(wqe->first_psn, response_end(wqe, psn_index(wqe, psn)));
-	uint32_t before = s->sent.lost_count;
-	for (; psn != end && is_under_way(qp, psn); psn = vb_psn_add(psn, 1))
-		if (!vb_sent_is_settled(&s->sent, psn))
-			lose(qp, wqe, psn);
-	if (s->sent.lost_count == before)
+	uint32_t newest;
+	uint32_t lost = lose_all(qp, wqe, psn, &newest);
+	if (lost == 0)
 		return;
-	tell_loss(qp, vb_psn_add(end, VB_PSN_MASK), s->sent.lost_count - before, now);
+	tell_loss(qp, newest, lost, now);
 	vb_schedule(qp);
 }
 

@@ -94,7 +94,7 @@ struct vb_rs_options {
 
 struct rs_datagram;
 
-/* That bring completions; 0: there are none. */
+/* Lanes bring completions to rsockets. 0 lanes: none does. */
 struct vb_rs_lanes {
 	struct ibv_context *context; /* any of theirs */
 	unsigned lanes;

@@ -1,4 +1,4 @@
-/* What happens when the link of two ends dies, and when it comes back. */
+/* The link between two ends dies, and comes back; their connection goes on over another. */
 #include "two.h"
 
 static unsigned path_packets(const struct end *end)
