@@ -72,6 +72,7 @@ static int open_end(struct fabric *fabric, uint32_t number)
 	lane.probe_after = config->probe_after;
 	lane.recovery = config->recovery;
 	lane.paths = config->paths;
+	lane.drops_are_told = trim_is_everywhere(fabric->network);
 	if (config->acks_tell_marks)
 		lane.cnps.scope = VB_CNP_NEVER;
 	struct vb_cq_config cq = { .capacity = 1,

@@ -35,6 +35,14 @@ int trim_check(const struct fabric_config *config, char *why, unsigned why_size)
 	return 0;
 }
 
+bool trim_is_everywhere(const struct network *network)
+{
+	for (uint32_t i = 0; i < network->switch_count; i++)
+		if (!network->profiles[network->switches[i].profile].trim_bytes)
+			return false;
+	return network->switch_count > 0;
+}
+
 uint64_t trim_room(const struct switch_profile *profile)
 {
 	const uint64_t limit = profile->classes[profile->class_count - 1].limit_bytes;

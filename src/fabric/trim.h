@@ -10,6 +10,7 @@
 
 /* -EINVAL and why. */
 int trim_check(const struct fabric_config *config, char *why, unsigned why_size);
+bool trim_is_everywhere(const struct network *network);
 /* The class that has room of its own, if the switch cuts packets. */
 static inline bool trim_has_own_room(const struct switch_profile *profile, uint8_t traffic_class)
 {

@@ -314,20 +314,30 @@ static void take_turns(struct vb_qp *qp, vb_time now)
 	} while (qp->requester.una_psn != before && !vb_is_failing(qp));
 }
 
+/* It was overtaken by one that left after it: what it acknowledges is known. What it says of single packets is not, and
+ * stays true. */
+static bool is_overtaken(const struct vb_qp *qp, const struct vb_packet *bitmap)
+{
+	int32_t behind = vb_psn_diff(qp->requester.una_psn, bitmap->expected_psn);
+	return vb_roce(qp)->selective && behind > 0 && behind <= VB_HOLD_PSNS;
+}
+
 static void receive_bitmap(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	const struct vb_requester *rq = &qp->requester;
-	uint32_t expected = packet->expected_psn;
-	if (vb_psn_diff(expected, rq->una_psn) < 0 || vb_psn_diff(expected, rq->max_psn) > 0) {
-		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
+	uint32_t expected = packet->expected_psn, psn = vb_psn_add(expected, VB_PSN_MASK);
+	bool is_newest = vb_psn_diff(expected, rq->una_psn) >= 0 && vb_psn_diff(expected, rq->max_psn) <= 0;
+	if (!is_newest)
 		vb_recovery_on_stale_ack(qp, now);
+	if (!is_newest && !is_overtaken(qp, packet)) {
+		vb_count(qp->lane, VB_DROP_STALE_ACK, 1);
 		return;
 	}
 	vb_count(qp->lane, VB_BITMAP_RECEIVED, 1);
-	uint32_t psn = vb_psn_add(expected, VB_PSN_MASK);
-	if (expected != rq->una_psn && !acknowledge_through(qp, packet, psn, now))
+	if (is_newest && expected != rq->una_psn && !acknowledge_through(qp, packet, psn, now))
 		miss_responses(qp, psn, now);
-	note_credits(qp, packet);
+	if (is_newest)
+		note_credits(qp, packet);
 	if (vb_roce(qp)->selective) {
 		vb_selective_receive_bitmap(qp, packet, now);
 		take_turns(qp, now);

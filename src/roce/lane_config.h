@@ -106,8 +106,9 @@ struct vb_lane_config {
 	 * and packets that go by the same one before the next, a power of two, 0: each. */
 	uint16_t paths;
 	uint8_t flowlet_packets;
-	bool fails_over;    /* of such a QP, with a peer that says so too: failover.h */
-	bool goes_by_large; /* of such a QP, with a peer that does so too, where the link carries them: large.h */
+	bool drops_are_told; /* all switches cut packets that they have no room for: vb_lane_receive_trimmed */
+	bool fails_over;     /* of such a QP, with a peer that says so too: failover.h */
+	bool goes_by_large;  /* of such a QP, with a peer that does so too, where the link carries them: large.h */
 	/* Can these bytes be read, now? Asked before any are sent again: a program may have unmapped them, for it knows
 	 * from its peer that they have come. NULL: always. */
 	bool (*is_present)(const void *at, uint64_t length, bool for_writing);

@@ -1,11 +1,12 @@
-/* How late a packet may be without being lost: a quarter of the round trip, and the lateness that packets of this QP
- * have shown. A packet that was sent again and came twice had only been late; losses in earnest make less be allowed
- * for. Not here: which packet is lost by that (selective.c). */
+/* How late a packet may be without being lost: a part of the round trip, by what the network may do to the order of
+ * packets, and the lateness that packets of this QP have shown. A packet that was sent again and came twice had only
+ * been late; losses in earnest make less be allowed for. Not here: which packet is lost by that (selective.c). */
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "roce/selective.h"
 
 #define LATENESS_MAX (2 * VB_MS) /* what is later counts as lost */
+#define TOLD_WAITS   4           /* round trips, where switches tell of what they drop */
 #define IN_EARNEST   64          /* losses, without one that was only late, before less lateness is allowed for */
 
 static struct vb_selective *selective_of(const struct vb_qp *qp)
@@ -23,9 +24,20 @@ static void allow_for(struct vb_selective *s, vb_time lateness)
 	assert(s->lateness <= LATENESS_MAX);
 }
 
+/* By one path packets keep their order, nearly (RFC 8985, section 6.2, step 4). Many paths have queues of their own,
+ * each of up to about a round trip; and where switches tell of what they drop, the clock finds only what links lose, so
+ * that it can wait until each queue on the way would be empty. */
+static vb_time least_lateness(const struct vb_qp *qp)
+{
+	const vb_time srtt = vb_roce(qp)->recovery.srtt;
+	if (!vb_multipath_of(qp))
+		return srtt / 4;
+	return vb_roce_lane_of(qp)->config.drops_are_told ? TOLD_WAITS * srtt : srtt;
+}
+
 vb_time vb_lateness_window(const struct vb_qp *qp)
 {
-	return vb_roce(qp)->recovery.srtt / 4 + selective_of(qp)->lateness;
+	return least_lateness(qp) + selective_of(qp)->lateness;
 }
 
 static struct vb_resent *resent_of(struct vb_selective *s, uint32_t psn)
@@ -70,6 +82,7 @@ void vb_lateness_note_duplicate(struct vb_qp *qp, uint32_t psn)
 {
 	struct vb_selective *s = selective_of(qp);
 	struct vb_resent *resent = resent_of(s, psn);
+	s->shorter_rtt = 0;
 	if (!resent) /* a probe, or what the network has doubled */
 		return;
 	resent->sent_at = 0;

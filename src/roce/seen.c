@@ -39,10 +39,31 @@ static bool is_after(const struct vb_arrival *arrival, const struct vb_qp *qp, u
 
 /* It is the first one that has arrived, and the second is still on its way, or may be: no round trip is known yet. RFC
  * 8985, section 6.2, step 2. */
-static bool is_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time took)
+static bool may_be_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time took)
 {
-	const vb_time least = selective_of(qp)->least_rtt;
-	return has_bit(qp, selective_of(qp)->sent.again, psn) && (least == 0 || took < least);
+	const struct vb_selective *s = selective_of(qp);
+	return has_bit(qp, s->sent.again, psn) && !has_bit(qp, s->sent.told, psn) &&
+	       (s->least_rtt == 0 || took < s->least_rtt);
+}
+
+/* As above. But where all round trips that were measured are of full queues, and what is under way now was all sent
+ * again, it is never otherwise, and a packet that is lost once more is never missed. If a second one were on its way,
+ * the peer would have told within a round trip that it came twice; where it has not, round trips have become shorter.
+ */
+static bool is_of_the_first(struct vb_qp *qp, uint32_t psn, vb_time took, vb_time now)
+{
+	struct vb_selective *s = selective_of(qp);
+	if (!may_be_of_the_first(qp, psn, took))
+		return false;
+	if (s->shorter_rtt == 0)
+		s->shorter_since = now;
+	if (s->shorter_rtt == 0 || took < s->shorter_rtt)
+		s->shorter_rtt = took;
+	if (s->shorter_rtt == 0 || vb_time_since(s->shorter_since, now) <= vb_roce(qp)->recovery.srtt)
+		return true;
+	vb_recovery_measure(qp, psn, s->shorter_rtt);
+	s->shorter_rtt = 0;
+	return false;
 }
 
 static struct vb_arrival arrival_of(const struct vb_qp *qp, uint32_t psn, vb_time now)
@@ -51,13 +72,13 @@ static struct vb_arrival arrival_of(const struct vb_qp *qp, uint32_t psn, vb_tim
 	return (struct vb_arrival){ true, psn, at, vb_time_since(at, now) };
 }
 
-static void see(const struct vb_qp *qp, struct vb_arrival *newest, uint32_t psn, vb_time now)
+static void see(struct vb_qp *qp, struct vb_arrival *newest, uint32_t psn, vb_time now)
 {
 	struct vb_arrival arrival = arrival_of(qp, psn, now);
 	if (newest->is_set && (is_after(newest, qp, psn) || newest->psn == psn))
 		return;
 	assert(!newest->is_set || !vb_time_before(arrival.sent_at, newest->sent_at));
-	if (!is_of_the_first(qp, psn, arrival.took))
+	if (!is_of_the_first(qp, psn, arrival.took, now))
 		*newest = arrival;
 }
 
@@ -78,7 +99,7 @@ void vb_seen_response(struct vb_qp *qp, uint32_t psn, vb_time now)
 	struct vb_arrival *furthest = &selective_of(qp)->seen.in_turn, arrival = arrival_of(qp, psn, now);
 	see(qp, &selective_of(qp)->seen.response, psn, now);
 	bool is_behind = furthest->is_set && vb_psn_diff(furthest->psn, psn) >= 0;
-	if (is_behind || is_repeat(qp, psn) || is_of_the_first(qp, psn, arrival.took))
+	if (is_behind || is_repeat(qp, psn) || is_of_the_first(qp, psn, arrival.took, now))
 		return;
 	bool is_newer = !furthest->is_set || !vb_time_before(arrival.sent_at, furthest->sent_at);
 	if (is_newer)

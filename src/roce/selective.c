@@ -47,7 +47,7 @@ void vb_selective_begin_requests(struct vb_qp *qp)
 		return;
 	vb_selective_stop_requests(qp);
 	s->executed_psn = s->cut_psn = qp->attr.sq_psn & VB_PSN_MASK;
-	s->least_rtt = 0; /* of another peer */
+	s->least_rtt = s->shorter_rtt = 0; /* of another peer */
 }
 
 void vb_selective_stop_requests(struct vb_qp *qp)
@@ -96,6 +96,15 @@ static bool is_under_way(const struct vb_qp *qp, uint32_t psn)
 
 /* ---- Keeping account --------------------------------------------------------------------------------------------- */
 
+/* When each packet left is not known before account is kept, and a round trip may not be, either: it is no longer than
+ * the oldest of what is under way has been. Else nothing could be late before the first one is measured. */
+static void guess_rtt(struct vb_qp *qp, vb_time now)
+{
+	struct vb_recovery *re = &vb_roce(qp)->recovery;
+	if (re->srtt == 0 && re->is_timing)
+		re->srtt = vb_time_since(re->rtt_sent_at, now);
+}
+
 /* False: there is no memory, and all is sent again from the oldest on, as after a NAK. */
 static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 {
@@ -108,6 +117,7 @@ static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 		vb_recovery_on_gap(qp, now);
 		return false;
 	}
+	guess_rtt(qp, now);
 	vb_roce(qp)->recovery.is_timing = false;
 	s->kept_at = at;
 	s->seen = (struct vb_seen){ 0 };
@@ -296,10 +306,11 @@ static bool is_lost_request(const struct vb_qp *qp, const struct vb_send_wqe *wq
 	return psn == request && !(needs_response(wqe) && is_taken(qp, request));
 }
 
-static void lose(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn)
+/* is_told: who has dropped it says so; else the clock does, or a probe's answer. */
+static void lose(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, bool is_told)
 {
 	struct window_cost cost = cost_of(qp, wqe, psn);
-	vb_sent_lose(&selective_of(qp)->sent, psn);
+	vb_sent_lose(&selective_of(qp)->sent, psn, is_told);
 	vb_multipath_leave(qp, psn);
 	if (is_lost_request(qp, wqe, psn))
 		vb_rails_note_loss(qp, psn, false);
@@ -393,7 +404,7 @@ void vb_selective_judge(struct vb_qp *qp, vb_time now)
 			break;
 		if (fate == FATE_LOST) {
 			packets += is_a_packet(qp, wqe, psn);
-			lose(qp, wqe, psn);
+			lose(qp, wqe, psn, false);
 			newest_lost = psn;
 		}
 	}
@@ -498,22 +509,23 @@ static bool take_executed(struct vb_qp *qp, uint32_t end, uint32_t *acked, vb_ti
 	return is_news;
 }
 
-static bool was_just_sent_again(const struct vb_qp *qp, uint32_t psn, vb_time now)
+/* Of what was sent again as lost by the clock, this may be the first: else what was cut is told of once. */
+static bool may_tell_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	const struct vb_sent *sent = &selective_of(qp)->sent;
-	return vb_psn_bit(sent->again, sent->mask, psn) &&
+	return vb_psn_bit(sent->again, sent->mask, psn) && !vb_psn_bit(sent->told, sent->mask, psn) &&
 	       vb_time_since(vb_sent_at(sent, psn), now) < vb_roce(qp)->recovery.srtt / 2;
 }
 
 /* From psn on, what is missing of the request that it is of, or of that READ piece's responses: how many. newest: the
  * last that there are of these. */
-static uint32_t lose_all(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, uint32_t *newest)
+static uint32_t lose_all(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t psn, bool is_told, uint32_t *newest)
 {
 	const struct vb_sent *sent = &selective_of(qp)->sent;
 	uint32_t end = vb_psn_add(wqe->first_psn, response_end(wqe, psn_index(wqe, psn))), before = sent->lost_count;
 	for (; psn != end && is_under_way(qp, psn); psn = vb_psn_add(psn, 1))
 		if (!vb_sent_is_settled(sent, psn))
-			lose(qp, wqe, psn);
+			lose(qp, wqe, psn, is_told);
 	*newest = vb_psn_add(end, VB_PSN_MASK);
 	return sent->lost_count - before;
 }
@@ -524,10 +536,10 @@ static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 	struct vb_selective *s = selective_of(qp);
 	if (!is_under_way(qp, psn) || !keep_from_now(qp, now) || vb_sent_is_settled(&s->sent, psn))
 		return;
-	if (was_just_sent_again(qp, psn, now))
+	if (may_tell_of_the_first(qp, psn, now))
 		return;
 	uint32_t newest;
-	uint32_t lost = lose_all(qp, vb_wqe_of_psn(qp, psn), psn, &newest);
+	uint32_t lost = lose_all(qp, vb_wqe_of_psn(qp, psn), psn, true, &newest);
 	tell_loss(qp, newest, lost > 0, now);
 }
 
@@ -538,10 +550,10 @@ void vb_selective_lose_response(struct vb_qp *qp, uint32_t psn, vb_time now)
 	if (!is_under_way(qp, psn) || !keep_from_now(qp, now) || vb_sent_is_settled(&s->sent, psn))
 		return;
 	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
-	if (!is_read(wqe) || was_just_sent_again(qp, psn, now))
+	if (!is_read(wqe) || may_tell_of_the_first(qp, psn, now))
 		return;
 	vb_selective_note_executed(qp, vb_psn_add(request_psn(wqe, psn), 1));
-	lose(qp, wqe, psn);
+	lose(qp, wqe, psn, true);
 	tell_loss(qp, psn, 1, now);
 	vb_schedule(qp);
 }
@@ -555,11 +567,17 @@ void vb_selective_lose_responses(struct vb_qp *qp, vb_time now)
 		!keep_from_now(qp, now))
 		return;
 	uint32_t newest;
-	uint32_t lost = lose_all(qp, wqe, psn, &newest);
+	uint32_t lost = lose_all(qp, wqe, psn, false, &newest);
 	if (lost == 0)
 		return;
 	tell_loss(qp, newest, lost, now);
 	vb_schedule(qp);
+}
+
+/* Of two that a peer has told, each with how many there were: an overtaken bitmap tells of the older one once more. */
+static bool is_newer_duplicate(uint32_t told, uint32_t before)
+{
+	return (int8_t)((told >> 24) - (before >> 24)) > 0;
 }
 
 static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time now)
@@ -570,8 +588,9 @@ static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time
 		lose_trimmed(qp, bitmap->named & VB_PSN_MASK, now);
 		return;
 	}
-	if (bitmap->named != s->peer_duplicate)
-		vb_lateness_note_duplicate(qp, bitmap->named & VB_PSN_MASK);
+	if (!is_newer_duplicate(bitmap->named, s->peer_duplicate))
+		return;
+	vb_lateness_note_duplicate(qp, bitmap->named & VB_PSN_MASK);
 	s->peer_duplicate = bitmap->named;
 }
 

@@ -88,6 +88,8 @@ struct vb_selective {
 	uint32_t again;          /* packets sent again, ever */
 	uint32_t peer_duplicate; /* as the peer last told */
 	vb_time least_rtt;       /* 0: unknown */
+	vb_time shorter_rtt;     /* the least that seem to be shorter than that, of what was sent again; 0: none */
+	vb_time shorter_since;   /* the first of them; nothing came twice since */
 	vb_time rtt, rtt_at;     /* measured since account is kept, and not told; when one was told last */
 	uint32_t rtt_psn;        /* of the former */
 	vb_time kept_at;         /* what left before that is taken to have left then */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/invariant.h"
 
-enum { KINDS = 6 };
+enum { KINDS = 7 };
 
 /* One piece of memory: the times, and behind them the bits. */
 static bool make(struct vb_sent *sent, uint32_t psns)
@@ -22,8 +22,9 @@ static bool make(struct vb_sent *sent, uint32_t psns)
 		.arrived = bits + words,
 		.lost = bits + 2 * words,
 		.again = bits + 3 * words,
-		.second = bits + 4 * words,
-		.repeat = bits + 5 * words };
+		.told = bits + 4 * words,
+		.second = bits + 5 * words,
+		.repeat = bits + 6 * words };
 	return true;
 }
 
@@ -56,6 +57,7 @@ static bool grow(struct vb_sent *sent, uint32_t una, uint32_t psns)
 		copy_bit(larger.arrived, larger.mask, sent->arrived, sent->mask, psn);
 		copy_bit(larger.lost, larger.mask, sent->lost, sent->mask, psn);
 		copy_bit(larger.again, larger.mask, sent->again, sent->mask, psn);
+		copy_bit(larger.told, larger.mask, sent->told, sent->mask, psn);
 		copy_bit(larger.second, larger.mask, sent->second, sent->mask, psn);
 		copy_bit(larger.repeat, larger.mask, sent->repeat, sent->mask, psn);
 	}
@@ -82,6 +84,8 @@ bool vb_sent_add(struct vb_sent *sent, uint32_t una, uint32_t psn, uint32_t span
 	for (uint32_t i = 0; i < span; i++) {
 		uint32_t at = vb_psn_add(psn, i);
 		sent->sent_at[at & sent->mask] = now;
+		if (!vb_psn_bit(sent->lost, sent->mask, at))
+			vb_psn_clear(sent->told, sent->mask, at);
 		vb_sent_find(sent, at);
 		if (is_again)
 			vb_psn_set(sent->again, sent->mask, at);
@@ -131,10 +135,14 @@ static void know(struct vb_sent *sent, uint32_t psn)
 		sent->known_psn = vb_psn_add(psn, 1);
 }
 
-void vb_sent_lose(struct vb_sent *sent, uint32_t psn)
+void vb_sent_lose(struct vb_sent *sent, uint32_t psn, bool is_told)
 {
 	assert(!vb_sent_is_settled(sent, psn));
 	vb_psn_set(sent->lost, sent->mask, psn);
+	if (is_told)
+		vb_psn_set(sent->told, sent->mask, psn);
+	else
+		vb_psn_clear(sent->told, sent->mask, psn);
 	sent->lost_count++;
 	know(sent, psn);
 }
@@ -156,6 +164,7 @@ void vb_sent_pass(struct vb_sent *sent, uint32_t from, uint32_t to)
 		vb_psn_clear(sent->taken, sent->mask, psn);
 		vb_psn_clear(sent->arrived, sent->mask, psn);
 		vb_psn_clear(sent->again, sent->mask, psn);
+		vb_psn_clear(sent->told, sent->mask, psn);
 		vb_psn_clear(sent->second, sent->mask, psn);
 		vb_psn_clear(sent->repeat, sent->mask, psn);
 	}

@@ -19,6 +19,7 @@ struct vb_sent {
 	uint64_t *arrived; /* the same, and of one that is answered by responses: this one is here */
 	uint64_t *lost;    /* to be sent again; no longer under way */
 	uint64_t *again;   /* was sent more than once */
+	uint64_t *told;    /* the one before the newest was lost indeed: who has dropped it has told */
 	uint64_t *second;  /* went by the second rail (rails.h) */
 	uint64_t *repeat;  /* a response that is asked for again of a request that the peer has executed */
 	vb_time *sent_at;
@@ -37,7 +38,7 @@ void vb_sent_forget(struct vb_sent *sent);
 /* From psn up to end, the first that has neither arrived nor is lost; or end. */
 uint32_t vb_sent_next_open(const struct vb_sent *sent, uint32_t psn, uint32_t end);
 uint32_t vb_sent_next_lost(const struct vb_sent *sent, uint32_t psn, uint32_t end);
-void vb_sent_lose(struct vb_sent *sent, uint32_t psn);
+void vb_sent_lose(struct vb_sent *sent, uint32_t psn, bool is_told);
 void vb_sent_find(struct vb_sent *sent, uint32_t psn); /* it is not lost after all */
 void vb_sent_arrive(struct vb_sent *sent, uint32_t psn);
 void vb_sent_repeat(struct vb_sent *sent, uint32_t psn, uint32_t span);

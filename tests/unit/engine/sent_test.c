@@ -46,7 +46,7 @@ static void sent__next_of_a_kind_is_found_across_words(void **state)
 		if (i == 63 || i == 64 || i == 200)
 			continue;
 		if (i % 2)
-			vb_sent_lose(&sent, psn_at(i));
+			vb_sent_lose(&sent, psn_at(i), false);
 		else
 			vb_sent_arrive(&sent, psn_at(i));
 	}
@@ -72,7 +72,7 @@ static void sent__what_is_lost_is_found_or_arrives_or_leaves_again(void **state)
 	struct vb_sent sent = { 0 };
 	assert_true(vb_sent_keep(&sent, UNA, 10, 1));
 	for (uint32_t i = 0; i < 4; i++)
-		vb_sent_lose(&sent, psn_at(i));
+		vb_sent_lose(&sent, psn_at(i), false);
 	assert_int_equal(sent.lost_count, 4);
 	assert_int_equal(sent.known_psn, psn_at(4));
 	vb_sent_find(&sent, psn_at(0));
@@ -94,7 +94,7 @@ static void sent__grows_with_what_it_knows(void **state)
 {
 	struct vb_sent sent = { 0 };
 	assert_true(vb_sent_keep(&sent, UNA, 3, 1));
-	vb_sent_lose(&sent, psn_at(0));
+	vb_sent_lose(&sent, psn_at(0), false);
 	vb_sent_arrive(&sent, psn_at(1));
 	for (uint32_t i = 3; i < 5000; i += 7)
 		assert_true(vb_sent_add(&sent, UNA, psn_at(i), 7, false, (vb_time)i));
@@ -122,7 +122,7 @@ static void sent__places_are_used_anew(void **state)
 		}
 		for (uint32_t i = 0; i < 20; i++) {
 			vb_sent_arrive(&sent, vb_psn_add(una, i));
-			vb_sent_lose(&sent, vb_psn_add(una, 20 + i));
+			vb_sent_lose(&sent, vb_psn_add(una, 20 + i), false);
 		}
 		assert_true(vb_sent_add(&sent, una, vb_psn_add(una, 20), 1, true, 3));
 		assert_int_equal(sent.lost_count, 19);
