@@ -111,7 +111,7 @@ validate-fabric: ## hold the simulator against published runs and laws, minutes 
 	@$(if $(ARGS),:,python3 tests/validation/flows_vs_packets.py --build $(BUILD))
 	@python3 tests/validation/golden.py --build $(BUILD) $(ARGS)
 
-validate-loss: ## hold NSCC and trimmed packets against htsim's UEC, and print what lost packets cost, a minute (ARGS="--recovery go-back-0", "--list")
+validate-loss: ## hold NSCC and trimmed packets against htsim's UEC, and print what lost packets cost, two minutes (ARGS="--recovery go-back-n", "--list")
 	$(DEPS) build
 	@scripts/build $(BUILD) product
 	@python3 tests/validation/loss.py --build $(BUILD) $(ARGS)
