@@ -367,6 +367,13 @@ static bool syndrome_is_known(const struct vb_packet *packet)
 	}
 }
 
+/* The peer sends it for its request alone, once for each time that this came. */
+static bool answers_itself(const struct vb_packet *packet)
+{
+	return vb_packet_row(packet)->message == VB_MESSAGE_READ_RESPONSE ||
+	       (packet->opcode & VB_OPERATION_MASK) == VB_ATOMIC_ACKNOWLEDGE;
+}
+
 static bool is_outstanding(const struct vb_requester *rq, uint32_t psn)
 {
 	return vb_psn_diff(psn, rq->una_psn) >= 0 && vb_psn_diff(psn, rq->max_psn) < 0;
@@ -397,7 +404,7 @@ void vb_requester_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 		return;
 	}
 	if (!is_outstanding(rq, packet->psn)) {
-		if (vb_roce(qp)->selective && vb_packet_row(packet)->message == VB_MESSAGE_READ_RESPONSE)
+		if (vb_roce(qp)->selective && answers_itself(packet))
 			vb_lateness_note_duplicate(qp, packet->psn);
 		if (brings_credits(qp, packet))
 			vb_schedule(qp);

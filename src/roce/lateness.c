@@ -14,25 +14,27 @@ static struct vb_selective *selective_of(const struct vb_qp *qp)
 	return vb_roce(qp)->selective;
 }
 
-static void allow_for(struct vb_selective *s, vb_time lateness)
+/* By one path packets keep their order, nearly (RFC 8985, section 6.2, step 4). Many paths have queues of their own,
+ * each of up to about a round trip; and where switches tell of what they drop, the clock finds only what links lose and
+ * what is too short to be cut, so that it can wait until each queue on the way would be empty. */
+static vb_time least_lateness(const struct vb_qp *qp)
 {
+	const vb_time known = vb_roce(qp)->recovery.srtt, srtt = known ? known : selective_of(qp)->guessed_rtt;
+	if (!vb_multipath_of(qp))
+		return srtt / 4;
+	return vb_roce_lane_of(qp)->config.drops_are_told ? TOLD_WAITS * srtt : srtt;
+}
+
+static void allow_for(struct vb_qp *qp, vb_time late)
+{
+	struct vb_selective *s = selective_of(qp);
+	vb_time lateness = late - least_lateness(qp);
 	if (lateness > LATENESS_MAX)
 		lateness = LATENESS_MAX;
 	if (lateness > s->lateness)
 		s->lateness = lateness;
 	s->in_earnest = 0;
 	assert(s->lateness <= LATENESS_MAX);
-}
-
-/* By one path packets keep their order, nearly (RFC 8985, section 6.2, step 4). Many paths have queues of their own,
- * each of up to about a round trip; and where switches tell of what they drop, the clock finds only what links lose, so
- * that it can wait until each queue on the way would be empty. */
-static vb_time least_lateness(const struct vb_qp *qp)
-{
-	const vb_time srtt = vb_roce(qp)->recovery.srtt;
-	if (!vb_multipath_of(qp))
-		return srtt / 4;
-	return vb_roce_lane_of(qp)->config.drops_are_told ? TOLD_WAITS * srtt : srtt;
 }
 
 vb_time vb_lateness_window(const struct vb_qp *qp)
@@ -64,7 +66,7 @@ void vb_lateness_note_arrival(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	if (vb_psn_bit(s->sent.lost, s->sent.mask, psn)) {
-		allow_for(s, 2 * vb_lateness_window(qp) + VB_US);
+		allow_for(qp, 2 * vb_lateness_window(qp) + VB_US);
 		return;
 	}
 	if (!vb_psn_bit(s->sent.again, s->sent.mask, psn))
@@ -82,11 +84,11 @@ void vb_lateness_note_duplicate(struct vb_qp *qp, uint32_t psn)
 {
 	struct vb_selective *s = selective_of(qp);
 	struct vb_resent *resent = resent_of(s, psn);
-	s->shorter_rtt = 0;
+	s->shorter_rtt = s->believed_rtt = 0;
 	if (!resent) /* a probe, or what the network has doubled */
 		return;
 	resent->sent_at = 0;
 	vb_count(qp->lane, VB_SENT_IN_VAIN, 1);
 	if (resent->took)
-		allow_for(s, resent->after_ns * VB_NS + resent->took);
+		allow_for(qp, resent->after_ns * VB_NS + resent->took);
 }

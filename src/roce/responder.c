@@ -218,7 +218,10 @@ void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 void vb_responder_receive_trimmed(struct vb_qp *qp, const struct vb_packet *packet, vb_time now)
 {
 	assert(qp->type == VB_QP_RC);
-	if (vb_psn_diff(packet->psn, qp->responder.expected_psn) < 0)
+	bool is_duplicate = vb_psn_diff(packet->psn, qp->responder.expected_psn) < 0;
+	if (is_duplicate && vb_roce(qp)->selective)
+		vb_responder_duplicate(qp, packet, now);
+	else if (is_duplicate)
 		vb_count(qp->lane, VB_DUPLICATES, 1);
 	else if (vb_roce(qp)->selective)
 		vb_early_note_trimmed(qp, packet->psn, now);

@@ -42,28 +42,38 @@ static bool is_after(const struct vb_arrival *arrival, const struct vb_qp *qp, u
 static bool may_be_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time took)
 {
 	const struct vb_selective *s = selective_of(qp);
-	return has_bit(qp, s->sent.again, psn) && !has_bit(qp, s->sent.told, psn) &&
-	       (s->least_rtt == 0 || took < s->least_rtt);
+	const vb_time least = s->believed_rtt > 0 ? s->believed_rtt : s->least_rtt;
+	return has_bit(qp, s->sent.again, psn) && !has_bit(qp, s->sent.told, psn) && (least == 0 || took < least);
+}
+
+/* Nothing has come twice since a shorter round trip was seen, for as long as the peer needs to tell: if a second one
+ * was on its way then, it was lost. */
+static bool is_shorter_to_be_believed(const struct vb_qp *qp, vb_time now)
+{
+	const struct vb_selective *s = selective_of(qp);
+	const vb_time patience = vb_roce(qp)->recovery.srtt + vb_lateness_window(qp);
+	return s->shorter_rtt > 0 && vb_time_since(s->shorter_at, now) > patience;
 }
 
 /* As above. But where all round trips that were measured are of full queues, and what is under way now was all sent
- * again, it is never otherwise, and a packet that is lost once more is never missed. If a second one were on its way,
- * the peer would have told within a round trip that it came twice; where it has not, round trips have become shorter.
- */
+ * again, it is never otherwise, and a packet that is lost once more is never missed. So shorter ones are believed in
+ * after a while, as long as account is kept and nothing comes twice. */
 static bool is_of_the_first(struct vb_qp *qp, uint32_t psn, vb_time took, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	if (!may_be_of_the_first(qp, psn, took))
 		return false;
-	if (s->shorter_rtt == 0)
-		s->shorter_since = now;
-	if (s->shorter_rtt == 0 || took < s->shorter_rtt)
-		s->shorter_rtt = took;
-	if (s->shorter_rtt == 0 || vb_time_since(s->shorter_since, now) <= vb_roce(qp)->recovery.srtt)
+	if (vb_roce(qp)->recovery.srtt == 0)
 		return true;
-	vb_recovery_measure(qp, psn, s->shorter_rtt);
-	s->shorter_rtt = 0;
-	return false;
+	if (is_shorter_to_be_believed(qp, now)) {
+		s->believed_rtt = s->shorter_rtt;
+		s->shorter_rtt = 0;
+	}
+	if (s->shorter_rtt == 0) {
+		s->shorter_rtt = took;
+		s->shorter_at = now;
+	}
+	return may_be_of_the_first(qp, psn, took);
 }
 
 static struct vb_arrival arrival_of(const struct vb_qp *qp, uint32_t psn, vb_time now)

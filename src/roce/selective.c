@@ -47,7 +47,7 @@ void vb_selective_begin_requests(struct vb_qp *qp)
 		return;
 	vb_selective_stop_requests(qp);
 	s->executed_psn = s->cut_psn = qp->attr.sq_psn & VB_PSN_MASK;
-	s->least_rtt = s->shorter_rtt = 0; /* of another peer */
+	s->least_rtt = s->guessed_rtt = 0; /* of another peer */
 }
 
 void vb_selective_stop_requests(struct vb_qp *qp)
@@ -96,15 +96,6 @@ static bool is_under_way(const struct vb_qp *qp, uint32_t psn)
 
 /* ---- Keeping account --------------------------------------------------------------------------------------------- */
 
-/* When each packet left is not known before account is kept, and a round trip may not be, either: it is no longer than
- * the oldest of what is under way has been. Else nothing could be late before the first one is measured. */
-static void guess_rtt(struct vb_qp *qp, vb_time now)
-{
-	struct vb_recovery *re = &vb_roce(qp)->recovery;
-	if (re->srtt == 0 && re->is_timing)
-		re->srtt = vb_time_since(re->rtt_sent_at, now);
-}
-
 /* False: there is no memory, and all is sent again from the oldest on, as after a NAK. */
 static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 {
@@ -117,7 +108,6 @@ static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 		vb_recovery_on_gap(qp, now);
 		return false;
 	}
-	guess_rtt(qp, now);
 	vb_roce(qp)->recovery.is_timing = false;
 	s->kept_at = at;
 	s->seen = (struct vb_seen){ 0 };
@@ -125,9 +115,13 @@ static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 	return true;
 }
 
-/* A packet that is sent again in the same instant counts as sent later. */
+/* Something has arrived of what is under way, or is missing. A packet that is sent again in the same instant counts as
+ * sent later. Until a round trip is measured it takes as long as nothing was acknowledged, for packets might be late
+ * from the first on. */
 static bool keep_from_now(struct vb_qp *qp, vb_time now)
 {
+	if (!vb_sent_is_kept(&selective_of(qp)->sent))
+		selective_of(qp)->guessed_rtt = vb_time_since(qp->requester.progress_at, now);
 	return keep(qp, vb_time_add(now, -1), now);
 }
 
@@ -138,6 +132,7 @@ void vb_selective_forget_sent(struct vb_qp *qp)
 		return;
 	vb_sent_forget(&s->sent);
 	s->due = (struct vb_deadline){ 0 };
+	s->shorter_rtt = s->believed_rtt = 0;
 }
 
 /* What is sent again at psn asks for responses of a request that was executed: they come out of turn. */
@@ -509,12 +504,14 @@ static bool take_executed(struct vb_qp *qp, uint32_t end, uint32_t *acked, vb_ti
 	return is_news;
 }
 
-/* Of what was sent again as lost by the clock, this may be the first: else what was cut is told of once. */
+/* What is cut is told of once, and passes queues. So of what was sent again this may be the first one if the clock had
+ * been sooner, and else only if it comes sooner than anything could. */
 static bool may_tell_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	const struct vb_sent *sent = &selective_of(qp)->sent;
-	return vb_psn_bit(sent->again, sent->mask, psn) && !vb_psn_bit(sent->told, sent->mask, psn) &&
-	       vb_time_since(vb_sent_at(sent, psn), now) < vb_roce(qp)->recovery.srtt / 2;
+	bool is_told = vb_psn_bit(sent->told, sent->mask, psn);
+	vb_time least = is_told ? selective_of(qp)->least_rtt / 4 : vb_roce(qp)->recovery.srtt / 2;
+	return vb_psn_bit(sent->again, sent->mask, psn) && vb_time_since(vb_sent_at(sent, psn), now) < least;
 }
 
 /* From psn on, what is missing of the request that it is of, or of that READ piece's responses: how many. newest: the
@@ -530,16 +527,21 @@ static uint32_t lose_all(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32
 	return sent->lost_count - before;
 }
 
-/* Trimmed: lost, and nothing else needs to have come after it. Unless that one is older than what was sent again. */
+/* Trimmed: lost, and nothing else needs to have come after it. Unless that one is older than what was sent again, or
+ * the peer has another one. */
 static void lose_trimmed(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
-	if (!is_under_way(qp, psn) || !keep_from_now(qp, now) || vb_sent_is_settled(&s->sent, psn))
+	if (!is_under_way(qp, psn) || !keep_from_now(qp, now))
 		return;
-	if (may_tell_of_the_first(qp, psn, now))
+	if (vb_psn_bit(s->sent.arrived, s->sent.mask, psn))
+		vb_lateness_note_duplicate(qp, psn);
+	const struct vb_send_wqe *wqe = vb_wqe_of_psn(qp, psn);
+	if (vb_sent_is_settled(&s->sent, psn) || may_tell_of_the_first(qp, psn, now) ||
+		(needs_response(wqe) && is_taken(qp, request_psn(wqe, psn))))
 		return;
 	uint32_t newest;
-	uint32_t lost = lose_all(qp, vb_wqe_of_psn(qp, psn), psn, true, &newest);
+	uint32_t lost = lose_all(qp, wqe, psn, true, &newest);
 	tell_loss(qp, newest, lost > 0, now);
 }
 
@@ -574,21 +576,20 @@ void vb_selective_lose_responses(struct vb_qp *qp, vb_time now)
 	vb_schedule(qp);
 }
 
-/* Of two that a peer has told, each with how many there were: an overtaken bitmap tells of the older one once more. */
-static bool is_newer_duplicate(uint32_t told, uint32_t before)
+/* Before the bits, of which the packet that it names is none. */
+static void heed_trimmed(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time now)
 {
-	return (int8_t)((told >> 24) - (before >> 24)) > 0;
+	selective_of(qp)->has_overflown |= bitmap->told & VB_TOLD_OVERFLOW;
+	if (bitmap->told & VB_TOLD_TRIMMED)
+		lose_trimmed(qp, bitmap->named & VB_PSN_MASK, now);
 }
 
-static void heed_named(struct vb_qp *qp, const struct vb_packet *bitmap, vb_time now)
+/* Behind the bits: the first one may have come with the second. One that was overtaken tells of older ones. */
+static void heed_duplicate(struct vb_qp *qp, const struct vb_packet *bitmap)
 {
 	struct vb_selective *s = selective_of(qp);
-	s->has_overflown |= bitmap->told & VB_TOLD_OVERFLOW;
-	if (bitmap->told & VB_TOLD_TRIMMED) {
-		lose_trimmed(qp, bitmap->named & VB_PSN_MASK, now);
-		return;
-	}
-	if (!is_newer_duplicate(bitmap->named, s->peer_duplicate))
+	bool is_overtaken = vb_psn_diff(bitmap->expected_psn, qp->requester.una_psn) < 0;
+	if (bitmap->told & VB_TOLD_TRIMMED || is_overtaken || bitmap->named == s->peer_duplicate)
 		return;
 	vb_lateness_note_duplicate(qp, bitmap->named & VB_PSN_MASK);
 	s->peer_duplicate = bitmap->named;
@@ -598,7 +599,7 @@ void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packe
 {
 	struct vb_selective *s = selective_of(qp);
 	uint32_t acked = 0;
-	heed_named(qp, packet, now);
+	heed_trimmed(qp, packet, now);
 	bool is_news = take_executed(qp, vb_psn_add(packet->expected_psn, packet->executed_ahead), &acked, now);
 	for (uint32_t i = 0; i < VB_BITMAP_PSNS; i++) {
 		uint32_t psn = vb_psn_add(packet->psn, i);
@@ -608,6 +609,7 @@ void vb_selective_receive_bitmap(struct vb_qp *qp, const struct vb_packet *packe
 			return;
 		is_news |= take_bit(qp, psn, &acked, now);
 	}
+	heed_duplicate(qp, packet);
 	if (is_news)
 		progress(qp, packet, acked, now);
 	vb_selective_judge_soon(qp);

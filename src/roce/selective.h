@@ -78,7 +78,7 @@ struct vb_selective {
 	uint32_t executed_psn;  /* the peer has executed what comes before, also beyond una_psn */
 	struct vb_seen seen;    /* of the first rail, if there are two (rails.h) */
 	struct vb_deadline due; /* when more counts as lost, if nothing comes before that */
-	vb_time lateness;       /* how late a packet may be without being lost, beyond a quarter of the round trip */
+	vb_time lateness;       /* how late packets have been, beyond what the network may do (lateness.c) */
 	struct vb_resent resent[VB_RESENT];
 	uint8_t resent_next;
 	uint32_t wqe_index;      /* of the work request that was looked for last */
@@ -88,14 +88,16 @@ struct vb_selective {
 	uint32_t again;          /* packets sent again, ever */
 	uint32_t peer_duplicate; /* as the peer last told */
 	vb_time least_rtt;       /* 0: unknown */
-	vb_time shorter_rtt;     /* the least that seem to be shorter than that, of what was sent again; 0: none */
-	vb_time shorter_since;   /* the first of them; nothing came twice since */
-	vb_time rtt, rtt_at;     /* measured since account is kept, and not told; when one was told last */
-	uint32_t rtt_psn;        /* of the former */
-	vb_time kept_at;         /* what left before that is taken to have left then */
-	uint32_t cut_psn;        /* congestion control has been told of losses of what comes before */
-	uint8_t in_earnest;      /* packets that were lost indeed since one was only late */
-	uint32_t peer_hold;      /* bytes that the peer holds */
+	vb_time guessed_rtt;     /* until one is known: so long nothing had been acknowledged when account began */
+	/* seen.c, while account is kept and nothing comes twice; 0: none */
+	vb_time shorter_rtt, shorter_at; /* so long what was sent again seems to have taken, and when it arrived */
+	vb_time believed_rtt;            /* that is the least now */
+	vb_time rtt, rtt_at;             /* measured since account is kept, and not told; when one was told last */
+	uint32_t rtt_psn;                /* of the former */
+	vb_time kept_at;                 /* what left before that is taken to have left then */
+	uint32_t cut_psn;                /* congestion control has been told of losses of what comes before */
+	uint8_t in_earnest;              /* packets that were lost indeed since one was only late */
+	uint32_t peer_hold;              /* bytes that the peer holds */
 };
 
 /* ---- Agreement (hello.c) ------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ void vb_sent_lose(struct vb_sent *sent, uint32_t psn, bool is_told)
 {
 	assert(!vb_sent_is_settled(sent, psn));
 	vb_psn_set(sent->lost, sent->mask, psn);
-	if (is_told)
+	if (is_told && (!vb_psn_bit(sent->again, sent->mask, psn) || vb_psn_bit(sent->told, sent->mask, psn)))
 		vb_psn_set(sent->told, sent->mask, psn);
 	else
 		vb_psn_clear(sent->told, sent->mask, psn);

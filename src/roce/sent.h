@@ -19,7 +19,7 @@ struct vb_sent {
 	uint64_t *arrived; /* the same, and of one that is answered by responses: this one is here */
 	uint64_t *lost;    /* to be sent again; no longer under way */
 	uint64_t *again;   /* was sent more than once */
-	uint64_t *told;    /* the one before the newest was lost indeed: who has dropped it has told */
+	uint64_t *told;    /* all but the newest were lost indeed: who has dropped them has told */
 	uint64_t *second;  /* went by the second rail (rails.h) */
 	uint64_t *repeat;  /* a response that is asked for again of a request that the peer has executed */
 	vb_time *sent_at;
