@@ -74,7 +74,7 @@ static bool reserve(struct vb_hold *hold, uint32_t psns, struct vb_hold_pool *po
 
 /* ---- Copies ------------------------------------------------------------------------------------------------------ */
 
-static const uint32_t rooms[VB_HOLD_SIZES] = { 1024, 2048, VB_MAX_MTU, VB_LARGE_MTU };
+static const uint32_t rooms[VB_HOLD_SIZES] = { 1024, 1408, 2048, VB_MAX_MTU, VB_LARGE_MTU };
 
 static uint32_t room_for(uint32_t length)
 {

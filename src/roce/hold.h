@@ -38,8 +38,9 @@ enum vb_hold_outcome {
 /* So much of the ring a PSN takes, of one that is as large as it gets for those PSNs. */
 #define VB_HOLD_PSN_BYTES (2 * (sizeof(struct vb_held *) + 1))
 
-/* Of payloads: up to 1024, 2048, 4096 and VB_LARGE_MTU bytes; small ones have their own room. */
-#define VB_HOLD_SIZES       4
+/* Of payloads: up to 1024, 1408 (what a large packet has on Ethernet without jumbo frames), 2048, 4096 and VB_LARGE_MTU
+ * bytes; small ones have their own room. */
+#define VB_HOLD_SIZES       5
 #define VB_HOLD_SPARE_BYTES (4u << 20)
 
 /* Shared by all stores of a lane. Copies whose turn has come are kept for the next loss, for to have the system give

@@ -1,6 +1,7 @@
-/* Large packets: SENDs and WRITEs between two ends that have agreed on it go in packets that carry more than any path
- * MTU of InfiniBand's, where links do. A message of 8,256 bytes is then one packet. READs keep the path MTU, for both
- * ends count PSNs by it.
+/* Large packets: SENDs and WRITEs between two ends that have agreed on it go in packets that carry as much as their
+ * links do, where InfiniBand's path MTUs, powers of two up to 4,096, are less. A message of 8,256 bytes is then one
+ * packet over jumbo frames, and six instead of nine over Ethernet's 1,500 bytes. READs keep the path MTU, for both ends
+ * count PSNs by it.
  *
  *   offered   a hello says the most that its sender takes: its link carries that, and the program has chosen the
  *             largest path MTU that it was offered

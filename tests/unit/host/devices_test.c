@@ -137,6 +137,26 @@ static void mtu__is_the_largest_that_fits(void **state)
 	assert_int_equal(vb_device_mtu(335), 0);
 }
 
+static uint32_t large_mtu_of(uint32_t netdev_mtu)
+{
+	interfaces[1].mtu = netdev_mtu;
+	assert_int_equal(vb_devices_from_interfaces(interfaces, 4, 3, "eth0", devices), 1);
+	return devices[0].large_mtu;
+}
+
+/* Where that is more than the path MTU. */
+static void large_mtu__is_what_the_link_carries_in_whole_cache_lines(void **state)
+{
+	assert_int_equal(large_mtu_of(1500), 1408);
+	assert_int_equal(large_mtu_of(1460), 1344);
+	assert_int_equal(large_mtu_of(1171), 0);
+	assert_int_equal(large_mtu_of(1172), 1088);
+	assert_int_equal(large_mtu_of(4200), 0);
+	assert_int_equal(large_mtu_of(8531), 8384);
+	assert_int_equal(large_mtu_of(8532), 8448);
+	assert_int_equal(large_mtu_of(65536), 8448);
+}
+
 static void guid__is_the_mac_as_eui64(void **state)
 {
 	const uint8_t expected[8] = { 0x00, 0x11, 0x22, 0xff, 0xfe, 0x33, 0x44, 0x55 };
@@ -182,6 +202,7 @@ int main(void)
 		cmocka_unit_test_setup(gids__ipv4_first_and_one_then_global_then_link_local, machine),
 		cmocka_unit_test_setup(gids__no_more_than_the_table_holds, machine),
 		cmocka_unit_test(mtu__is_the_largest_that_fits),
+		cmocka_unit_test(large_mtu__is_what_the_link_carries_in_whole_cache_lines),
 		cmocka_unit_test_setup(guid__is_the_mac_as_eui64, machine),
 		cmocka_unit_test_setup(guid__without_mac_is_stable_and_not_zero, machine),
 		cmocka_unit_test(interfaces__of_this_machine_have_loopback),
