@@ -10,6 +10,7 @@ import signal
 import time
 
 import actors
+import busy
 import checks
 import churn
 import eavesdrop
@@ -346,6 +347,13 @@ def many_local_peers(context):
         if "local" not in crowd.ways():
             raise Failure(f"nothing went by memory\n{crowd.evidence()}")
         world.expect_nothing_left(path)
+
+
+@scenario("busy-cores", is_short=False, is_long=True)
+def busy_cores(context):
+    """Two spinning pairs of ucx_perftest and a compiler on two cores, for MINUTES: no error, and 0.7 of TCP's throughput"""
+    with stage(context, "busy") as (arena, _):
+        busy.run(context, arena, context.minutes * 60)
 
 
 @scenario("churn")
