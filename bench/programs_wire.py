@@ -6,6 +6,7 @@ import measure
 import programs
 import services
 import stacks
+import transfers
 from measure import Process, finish
 
 KIB = 1024
@@ -23,16 +24,19 @@ def payload_of(path):
 
 def ends_of(bench, path):
     if path == "lo":
-        return bench.wire.pinned(bench.cores)
+        return bench.wire
     made = bench.world.open(path.replace(" ", ""))
     if not made:
         raise measure.Failure(bench.world.unavailable[path.replace(" ", "")])
-    return between.Ends(made.server, made.client, between.WIRE).pinned(bench.cores)
+    return between.Ends(made.server, made.client, between.WIRE)
 
 
-def on(paths):
-    """A row that runs once on each of them: run(bench, ends, path, key of that)."""
-    return lambda run: lambda bench: [run(bench, ends_of(bench, path), path, path.replace(" ", "_")) for path in paths]
+def on(paths, is_pinned=True):
+    """A row that runs once on each of them: run(bench, ends, path, key of that). Pinned: each end on a core of its own."""
+    def ends_at(bench, path):
+        ends = ends_of(bench, path)
+        return ends.pinned(bench.cores) if is_pinned else ends
+    return lambda run: lambda bench: [run(bench, ends_at(bench, path), path, path.replace(" ", "_")) for path in paths]
 
 
 # ---- UCX ------------------------------------------------------------------------------------------------------------
@@ -70,7 +74,7 @@ def tag_lat(bench, ends, path, key):
     bench.figures.add(f"udp_lat_{key}", bare, f"bare UDP 44 B, one way, {path}", "us")
 
 
-# ---- libfabric and MPI ----------------------------------------------------------------------------------------------
+# ---- libfabric -----------------------------------------------------------------------------------------------------
 
 
 def fabric(layer):
@@ -84,6 +88,42 @@ def fabric(layer):
         bench.figures.compare(f"fi_{layer}_64_{key}", f"{text} 64 B, one way, {path}", "us", *latency, at_most=1.1)
         bench.figures.compare(f"fi_{layer}_65536_{key}", f"{text} 64 KiB, {path}", "Gb/s", *bandwidth, at_least=1.0)
     return row
+
+
+@on(TWO_PATHS)
+def fabric_rma(bench, ends, path, key):
+    if path == "lo":
+        stacks.prepare_fabric(bench.wire.server)
+    for operation in ("write", "read"):
+        name, text = f"fi_rma_{operation}_65536_{key}", f"fi_rma_bw {operation} 64 KiB, {path}"
+        if not stacks.RMA_BW.exists():
+            bench.figures.declare_absent(name, "make conformance-fabtests builds it", text, "Gb/s")
+            continue
+        gbps = [stacks.fabric_rma(ends, operation, 64 * KIB, 20000, over) for over in (True, False)]
+        bench.figures.compare(name, text, "Gb/s", *gbps, at_least=1.0)
+
+
+# ---- Key-value caches -------------------------------------------------------------------------------------------------
+
+
+SPINNERS = ("four or five threads spin on two cores, and who gives a core to one that spins on memory gets it back after a slice of the "
+            "scheduler, 3 ms; over TCP they sleep")
+
+
+def transfer(library):
+    """Each end has two threads that spin, and they wait for each other's locks: on one core they would wait for its scheduler."""
+    @on(TWO_PATHS, is_pinned=False)
+    def row(bench, ends, path, key):
+        for block, label in ((64 * KIB, "64 KiB"), (MIB, "1 MiB")):
+            rates = [transfers.move(ends, bench.build, library, over, block, bench.seconds) for over in (True, False)]
+            for which, operation in enumerate(("read", "write")):
+                ours, tcp = (rate[which] for rate in rates)
+                bench.figures.compare(f"{library}_{operation}_{block}_{key}", f"{library} {operation}, 16 of {label}, {path}", "Gb/s", ours,
+                                      tcp, at_least=0.8, bound=SPINNERS)
+    return row
+
+
+# ---- MPI ----------------------------------------------------------------------------------------------------------------
 
 
 def allreduce(bench):
@@ -198,7 +238,8 @@ def connections(bench):
 
 
 ROUNDS = {**{name.replace("_", "-"): ucx_bandwidth(name, test) for name, test in UCX_TESTS.items()}, "tag-lat": tag_lat,
-          "fi-msg": fabric("msg"), "fi-rxm": fabric("rxm"), "allreduce": allreduce,
+          "fi-msg": fabric("msg"), "fi-rxm": fabric("rxm"), "fi-rma": fabric_rma,
+          "nixl": transfer("nixl"), "mooncake": transfer("mooncake"), "allreduce": allreduce,
           "mpi-bandwidth": mpi_bandwidth, "send-8256": send_8256,
           "write-1m": perftest_mebibyte("ib_write_bw"), "read-1m": perftest_mebibyte("ib_read_bw"), "iperf3": iperf3,
           "redis-1": redis(1), "redis-16": redis(16), "nginx": nginx, "grpc": grpc, "iser": iser,

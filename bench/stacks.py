@@ -80,6 +80,19 @@ def fabric(ends, size, count, over_verbena, layer="msg"):
     return float(row[2]), float(row[1]) * 8 / 1e3
 
 
+RMA_BW = pathlib.Path(__file__).resolve().parent.parent / "build-fabtests/installed/bin/fi_rma_bw"
+
+
+def fabric_rma(ends, operation, size, count, over_verbena):
+    """Gb/s of fi_rma_bw, which `make conformance-fabtests` builds."""
+    port = programs.next_port()
+    arguments = [str(RMA_BW), "-p", "verbs" if over_verbena else "tcp", "-e", "msg", "-o", operation, "-S", size, "-I", count]
+    client = _pair(ends, [*arguments, "-b", port], [*arguments, "-b", port, ends.server.address[4]], port,
+                   lambda place: ends.settings if over_verbena else None, size * count if over_verbena else None)
+    # bytes, iterations, total, time, MB/s, us a transfer
+    return float(programs.expect(client, r"^\w+\s+\w+\s+\S+\s+\S+\s+([\d.]+)\s+[\d.]+\s", "the row of results")[1]) * 8 / 1e3
+
+
 def _two_ranks(ends, program, way, size, least):
     """A program of ours for MPI, and that many bytes; of Verbena's least so many went over the wire."""
     switches, settings = MPI_WAYS[way]
