@@ -283,6 +283,7 @@ static void go_over(struct vb_qp *qp, unsigned pair, vb_time now)
 	f->hears_beside = false;
 	vb_failover_hear(f, now);
 	qp->attr.av = f->pairs[pair].av;
+	vb_large_readdress(qp);
 	vb_list_remove(&f->away_link);
 	vb_raise(qp->lane, &qp->notice, VB_EVENT_QP_MOVED);
 }

@@ -77,7 +77,7 @@ void vb_hello_emit_large(struct vb_qp *qp, struct vb_batch *batch)
 	assert(large->is_due && large->agreed);
 	out->packet.psn = first_psn(qp, true);
 	fill(qp, &out->packet);
-	vb_large_pad(batch, out, large->agreed);
+	vb_large_pad(batch, out, large->agreed + VB_LARGE_HEADERS);
 	large->is_due = false;
 }
 

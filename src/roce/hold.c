@@ -76,7 +76,7 @@ static bool reserve(struct vb_hold *hold, uint32_t psns, struct vb_hold_pool *po
 
 static const uint32_t rooms[VB_HOLD_SIZES] = { 1024, 1408, 2048, VB_MAX_MTU, VB_LARGE_MTU };
 
-static uint32_t room_for(uint32_t length)
+uint32_t vb_hold_room(uint32_t length)
 {
 	unsigned size = 0;
 	if (length <= rooms[0] / 2)
@@ -146,12 +146,12 @@ void vb_hold_pool_deinit(struct vb_hold_pool *pool)
 
 static uint32_t cost_of(const struct vb_packet *packet)
 {
-	return bytes_of(packet->payload ? room_for(packet->payload_length) : packet->payload_length);
+	return bytes_of(packet->payload ? vb_hold_room(packet->payload_length) : packet->payload_length);
 }
 
 static struct vb_held *copy_of(const struct vb_packet *packet, uint32_t span, struct vb_hold_pool *pool)
 {
-	uint32_t length = packet->payload ? packet->payload_length : 0, room = room_for(length);
+	uint32_t length = packet->payload ? packet->payload_length : 0, room = vb_hold_room(length);
 	struct vb_held *held = take_cell(pool, room);
 	if (!held)
 		return NULL;

@@ -55,6 +55,7 @@ struct vb_hold_pool {
 	uint64_t spare_bytes; /* none of used; with that most at most, or VB_HOLD_SPARE_BYTES if that is more */
 };
 
+uint32_t vb_hold_room(uint32_t length); /* bytes that are kept for so long a payload */
 /* first: the PSN whose turn it is; packet->psn lies beyond it. */
 enum vb_hold_outcome vb_hold_put(
 	struct vb_hold *hold, uint32_t first, const struct vb_packet *packet, uint32_t span, struct vb_hold_pool *pool);

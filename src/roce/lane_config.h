@@ -114,10 +114,11 @@ struct vb_lane_config {
 	bool (*is_present)(const void *at, uint64_t length, bool for_writing);
 };
 
+/* Linux cuts up in software a train that is 65,536 bytes long with its headers: IPv6, UDP, Ethernet and a VLAN tag. */
+#define VB_TRAIN_BYTES (65536 - 40 - 8 - 14 - 4 - 1)
+
 /* A lane behind sockets that hold so many bytes, as live processes have it. Who makes it adds a seed, a slot, and what
  * else is its own. */
-/* Less by IPv6, UDP, Ethernet and a VLAN tag than 65,536: what is as long as that, Linux cuts up in software. */
-#define VB_TRAIN_BYTES 65464
 struct vb_lane_config vb_lane_behind_sockets(uint32_t receive_buffer);
 
 #endif

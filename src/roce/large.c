@@ -81,7 +81,7 @@ uint32_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length)
 
 void vb_large_pad(struct vb_batch *batch, struct vb_outgoing *out, uint16_t length)
 {
-	static const uint8_t zeros[VB_LARGE_MTU];
+	static const uint8_t zeros[VB_LARGE_MTU + VB_LARGE_HEADERS];
 	assert(length <= sizeof(zeros) && out->iov_count == 0);
 	out->packet.payload_length = length;
 	vb_batch_add_iov(batch, out, zeros, length);
@@ -92,7 +92,7 @@ bool vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello)
 {
 	struct vb_large *large = large_of(qp);
 	assert(large);
-	if (large->agreed && hello->payload_length == large->agreed)
+	if (large->agreed && hello->payload_length >= (uint32_t)large->agreed + VB_LARGE_HEADERS)
 		large->is_taken = true;
 	if (!large->agreed || large->asked == 0 || large->is_proved || !(hello->hello & VB_HELLO_HEARD_LARGE))
 		return false;

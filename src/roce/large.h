@@ -6,7 +6,7 @@
  *   offered   a hello says the most that its sender takes: its link carries that, and the program has chosen the
  *             largest path MTU that it was offered
  *   agreed    the lesser of both
- *   proved    a hello as long as such a packet has come through: messages that begin thereafter are cut so
+ *   proved    a hello as long as the longest such packet has come through: messages that begin thereafter are cut so
  *
  * The receiver takes both sizes from when it has seen that hello, and knows a message's by its First. [lane] */
 #ifndef VB_ROCE_LARGE_H

@@ -42,7 +42,8 @@ static bool is_after(const struct vb_arrival *arrival, const struct vb_qp *qp, u
 static bool may_be_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time took)
 {
 	const struct vb_selective *s = selective_of(qp);
-	const vb_time least = s->believed_rtt > 0 ? s->believed_rtt : s->least_rtt;
+	bool is_believed = s->believed_rtt > 0 && s->believed_rtt < s->least_rtt;
+	const vb_time least = is_believed ? s->believed_rtt : s->least_rtt;
 	return has_bit(qp, s->sent.again, psn) && !has_bit(qp, s->sent.told, psn) && (least == 0 || took < least);
 }
 

@@ -17,6 +17,8 @@
 #include "roce/selective.h"
 #include "core/send_queue.h"
 
+enum { OVERTAKES = 32 }; /* duplicates that a bitmap may be behind */
+
 static struct vb_selective *selective_of(const struct vb_qp *qp)
 {
 	return vb_roce(qp)->selective;
@@ -116,12 +118,13 @@ static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 }
 
 /* Something has arrived of what is under way, or is missing. A packet that is sent again in the same instant counts as
- * sent later. Until a round trip is measured it takes as long as nothing was acknowledged, for packets might be late
- * from the first on. */
+ * sent later. Until a round trip is measured it is taken to be as long as nothing was acknowledged at first, for
+ * packets may be late from the first on. */
 static bool keep_from_now(struct vb_qp *qp, vb_time now)
 {
-	if (!vb_sent_is_kept(&selective_of(qp)->sent))
-		selective_of(qp)->guessed_rtt = vb_time_since(qp->requester.progress_at, now);
+	struct vb_selective *s = selective_of(qp);
+	if (s->guessed_rtt == 0)
+		s->guessed_rtt = vb_time_since(qp->requester.progress_at, now);
 	return keep(qp, vb_time_add(now, -1), now);
 }
 
@@ -504,8 +507,8 @@ static bool take_executed(struct vb_qp *qp, uint32_t end, uint32_t *acked, vb_ti
 	return is_news;
 }
 
-/* What is cut is told of once, and passes queues. So of what was sent again this may be the first one if the clock had
- * been sooner, and else only if it comes sooner than anything could. */
+/* A packet that was cut is told of once, and passes queues. So of what was sent again this may be the first one if the
+ * clock had been sooner, and else only if it comes sooner than anything could. */
 static bool may_tell_of_the_first(const struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	const struct vb_sent *sent = &selective_of(qp)->sent;
@@ -584,12 +587,14 @@ static void heed_trimmed(struct vb_qp *qp, const struct vb_packet *bitmap, vb_ti
 		lose_trimmed(qp, bitmap->named & VB_PSN_MASK, now);
 }
 
-/* Behind the bits: the first one may have come with the second. One that was overtaken tells of older ones. */
+/* Behind the bits: the first one may have come with the second. A bitmap that was overtaken tells of an older one, with
+ * a count of duplicates that is a little less. */
 static void heed_duplicate(struct vb_qp *qp, const struct vb_packet *bitmap)
 {
 	struct vb_selective *s = selective_of(qp);
-	bool is_overtaken = vb_psn_diff(bitmap->expected_psn, qp->requester.una_psn) < 0;
-	if (bitmap->told & VB_TOLD_TRIMMED || is_overtaken || bitmap->named == s->peer_duplicate)
+	int8_t more = (int8_t)((bitmap->named >> 24) - (s->peer_duplicate >> 24));
+	bool is_older = more < 0 && more > -OVERTAKES;
+	if (bitmap->told & VB_TOLD_TRIMMED || is_older || bitmap->named == s->peer_duplicate)
 		return;
 	vb_lateness_note_duplicate(qp, bitmap->named & VB_PSN_MASK);
 	s->peer_duplicate = bitmap->named;
@@ -638,7 +643,8 @@ bool vb_selective_is_full(const struct vb_qp *qp, uint32_t span)
 		return false;
 	uint64_t psns = (uint64_t)vb_psn_diff(rq->next_psn, rq->una_psn) + span;
 	return psns > VB_HOLD_PSNS ||
-	       psns * (vb_largest_payload(qp) + sizeof(struct vb_held) + VB_HOLD_PSN_BYTES) > s->peer_hold;
+	       psns * (vb_hold_room(vb_largest_payload(qp)) + sizeof(struct vb_held) + VB_HOLD_PSN_BYTES) >
+		       s->peer_hold;
 }
 
 /* Of a READ, all that is lost behind it in the same piece is asked for at once. */

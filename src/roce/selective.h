@@ -88,7 +88,7 @@ struct vb_selective {
 	uint32_t again;          /* packets sent again, ever */
 	uint32_t peer_duplicate; /* as the peer last told */
 	vb_time least_rtt;       /* 0: unknown */
-	vb_time guessed_rtt;     /* until one is known: so long nothing had been acknowledged when account began */
+	vb_time guessed_rtt; /* until one is known: so long nothing had been acknowledged when account first began */
 	/* seen.c, while account is kept and nothing comes twice; 0: none */
 	vb_time shorter_rtt, shorter_at; /* so long what was sent again seems to have taken, and when it arrived */
 	vb_time believed_rtt;            /* that is the least now */

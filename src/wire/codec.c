@@ -178,6 +178,18 @@ static inline void write_header(const struct vb_packet *packet, enum vb_header h
 	}
 }
 
+static uint32_t largest_payload(uint8_t service)
+{
+	switch (service) {
+	case VB_RC:
+		return VB_LARGE_MTU;
+	case VB_MANUFACTURER:
+		return VB_LARGE_MTU + VB_LARGE_HEADERS;
+	default:
+		return VB_MAX_MTU;
+	}
+}
+
 /* The payload is the rest between the headers and the pad and ICRC. */
 static enum vb_decode_error take_payload(
 	struct vb_packet *packet, const struct vb_opcode *row, const uint8_t *bytes, size_t length)
@@ -189,7 +201,7 @@ static enum vb_decode_error take_payload(
 	packet->payload = bytes + row->headers_length;
 	packet->payload_length = (uint32_t)(length - around);
 	uint8_t service = bytes[0] & (uint8_t)~VB_OPERATION_MASK;
-	if (packet->payload_length > (service == VB_RC || service == VB_MANUFACTURER ? VB_LARGE_MTU : VB_MAX_MTU))
+	if (packet->payload_length > largest_payload(service))
 		return VB_DECODE_LONG;
 	if (row->payload == VB_PAYLOAD_NONE && packet->payload_length != 0)
 		return VB_DECODE_PAYLOAD;

@@ -68,7 +68,7 @@ enum vb_header {
 	VB_XRCETH,
 	VB_FETH,
 	VB_CNP_RESERVED, /* sixteen zero bytes */
-	VB_HELLOETH,     /* ours: what the sender holds at most (4 bytes), flags (1), three zero bytes */
+	VB_HELLOETH,     /* ours: what the sender holds at most (4 bytes), flags (1), zero (1), large MTU (2) */
 	VB_BITMAPETH,    /* ours: told and expected PSN (1 + 3 bytes), named (4), executed ahead (2 + 2), 128 bits */
 	VB_PATHETH,      /* ours: a secret of the connection (8 bytes), flags (1), a number (3) */
 	VB_ADDRESSETH,   /* ours: a further address of the sender's, as a GID (16 bytes) */

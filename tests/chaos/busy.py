@@ -2,8 +2,8 @@
 TCP in turn, for as long as is asked."""
 
 import contextlib
+import os
 import pathlib
-import re
 import shutil
 import time
 
@@ -16,7 +16,12 @@ SIZE, COUNT = 65536, 20000  # of a run, a few seconds
 RUN_SECONDS = 240           # beyond which it is a hang
 LEAST = 0.7                 # of TCP's throughput
 SOURCE = pathlib.Path(__file__).resolve().with_name("talk.c")
-COMPILING = "while :; do cc -O2 -S -o /dev/null -I{0}/src -I{0}/tests -D_GNU_SOURCE {1} 2>/dev/null; done"
+COMPILER = ["cc", "-O2", "-S", "-o", "/dev/null", "-D_GNU_SOURCE", SOURCE]
+
+
+def on_two_cores(words):
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    return ["taskset", "-c", ",".join(map(str, cores)), *words]
 
 
 def settings_of(place, over_verbena):
@@ -35,17 +40,15 @@ def run_pairs(arena, over_verbena):
     """Gb/s of all pairs together, which run at once."""
     with contextlib.ExitStack() as stack:
         def start(place, words, name):
-            return stack.enter_context(Process(place, words, settings=settings_of(place, over_verbena), through_verbena=over_verbena,
+            return stack.enter_context(Process(place, on_two_cores(words), settings=settings_of(place, over_verbena), through_verbena=over_verbena,
                                                name=name))
 
-        servers, clients = [], []
-        for number in range(PAIRS):
-            port = programs.next_port()
-            words = ["ucx_perftest", "-p", port]
-            servers.append(start(arena.hosts[1], words, f"server {number}"))
-            servers[-1].wait_listening(port, RUN_SECONDS)
-            clients.append(start(arena.hosts[0], [*words, arena.address(1), "-t", "tag_bw", "-s", SIZE, "-n", COUNT, "-w", 200],
-                                 f"client {number}"))
+        ports = [programs.next_port() for _ in range(PAIRS)]
+        servers = [start(arena.hosts[1], ["ucx_perftest", "-p", port], f"server at {port}") for port in ports]
+        for server, port in zip(servers, ports):
+            server.wait_listening(port, RUN_SECONDS)
+        clients = [start(arena.hosts[0], ["ucx_perftest", "-p", port, arena.address(1), "-t", "tag_bw", "-s", SIZE, "-n", COUNT, "-w", 200],
+                         f"client of {port}") for port in ports]
         finish([*servers, *clients], RUN_SECONDS)
         if over_verbena:
             programs.expect_counted((*servers, *clients), "bytes", PAIRS * SIZE * COUNT)
@@ -54,17 +57,21 @@ def run_pairs(arena, over_verbena):
 
 def run(context, arena, seconds):
     """Each way in turn; at least once."""
-    for program in ("ucx_perftest", "cc"):
+    for program in ("ucx_perftest", "cc", "taskset"):
         if not shutil.which(program):
             raise places.Unavailable(f"{program} is not installed")
-    root = SOURCE.parent.parent.parent
+    with Process(arena.hosts[0], COMPILER, through_verbena=False, name="compiler") as once:
+        once.wait_success(RUN_SECONDS)
+    compiling = f"while {' '.join(map(str, COMPILER))}; do :; done"
     moved, end, rounds = {True: 0.0, False: 0.0}, time.monotonic() + seconds, 0
-    with Process(arena.hosts[0], ["sh", "-c", COMPILING.format(root, SOURCE)], through_verbena=False, name="compiler"):
+    with Process(arena.hosts[0], on_two_cores(["sh", "-c", compiling]), through_verbena=False, name="compiler") as compiler:
         while rounds == 0 or time.monotonic() < end:
             for over_verbena in (True, False) if rounds % 2 else (False, True):
                 moved[over_verbena] += run_pairs(arena, over_verbena)
             rounds += 1
             context.report.progress(f"round {rounds}: {moved[True] / rounds:.2f} Gb/s, TCP {moved[False] / rounds:.2f}", 60)
+        if compiler.status is not None:
+            raise Failure(f"the compiler ended\n{compiler.evidence()}")
     ratio = moved[True] / moved[False]
     print(f"  {rounds} rounds of {PAIRS} pairs and a compiler: {moved[True] / rounds:.2f} Gb/s over Verbena, {moved[False] / rounds:.2f} over "
           f"TCP: {ratio:.2f}", flush=True)

@@ -41,7 +41,7 @@ static void large__is_used_once_a_packet_of_that_size_has_come_through(void **st
 	exchange(two, 0, VB_WR_RDMA_WRITE, 1);
 	assert_int_equal(two->end[0].longest, RIG_MTU);
 	exchange(two, 0, VB_WR_RDMA_WRITE, 3); /* before one of them leaves the question, after it its answer comes */
-	assert_int_equal(two->end[0].longest, LARGE);
+	assert_int_equal(two->end[0].longest, LARGE + VB_LARGE_HEADERS); /* the question */
 	assert_int_equal(sends(two, 0), LARGE);
 	assert_int_equal(hellos(two, 0), 2);
 	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
@@ -107,6 +107,18 @@ static void large__that_no_path_carries_is_asked_for_four_times(void **state)
 	}
 	assert_int_equal(sends(two, 0), 0);
 	assert_int_equal(hellos(two, 0), 1 + 4);
+	assert_written(two, 0);
+	close_two(two);
+}
+
+/* The question is as long as the longest packet: a way that carries all but that one is not taken for one that does. */
+static void large__is_not_used_where_the_longest_headers_are_too_long(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	for (two->carried = LARGE - 4; two->carried > LARGE - 32; two->carried -= 4) {
+		exchange(two, 0, VB_WR_RDMA_WRITE, 2);
+		assert_int_equal(sends(two, 0), 0);
+	}
 	assert_written(two, 0);
 	close_two(two);
 }
@@ -181,6 +193,10 @@ static void large__goes_over_to_another_link_with_its_connection(void **state)
 	cut(two, 0);
 	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
 	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 1);
+	unsigned asked = hellos(two, 0), left = two->end[0].data[1];
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1);
+	assert_int_equal(two->end[0].data[1], left + 2);
+	assert_int_equal(hellos(two, 0), asked); /* it has been asked there already */
 	assert_written(two, 0);
 	close_two(two);
 }
@@ -284,6 +300,7 @@ int main(void)
 		cmocka_unit_test(large__is_offered_by_who_asked_for_the_largest_path_mtu),
 		cmocka_unit_test(large__is_no_more_than_every_link_carries),
 		cmocka_unit_test(large__that_no_path_carries_is_asked_for_four_times),
+		cmocka_unit_test(large__is_not_used_where_the_longest_headers_are_too_long),
 		cmocka_unit_test(large__is_asked_for_again_when_the_question_was_lost),
 		cmocka_unit_test(large__is_used_as_long_as_the_link_carries_it),
 		cmocka_unit_test(large__packets_are_sent_again_as_they_were),

@@ -25,7 +25,7 @@ struct two {
 	struct end end[2];
 	vb_time now;
 	unsigned steps, slowness; /* the second end has a turn each so many steps */
-	uint32_t carried;         /* payload, on each link; longer ones are lost */
+	uint32_t carried;         /* on each link, behind the longest headers; longer packets are lost */
 };
 
 static inline struct vb_gid address(unsigned end, unsigned link)
@@ -101,14 +101,17 @@ static inline void close_two(struct two *two)
 	free(two);
 }
 
+enum { LONGEST_HEADERS = 32 }; /* BTH, RETH, ImmDt */
+
 /* Packets between addresses of different links reach nobody. */
 static inline void deliver(struct two *two, struct end *to, const struct vb_batch *batch, const struct vb_outgoing *out)
 {
-	uint8_t bytes[VB_LARGE_MTU], *end = bytes;
+	uint8_t bytes[VB_LARGE_MTU + VB_LARGE_HEADERS], *end = bytes;
 	struct vb_packet packet = out->packet;
 	struct vb_path path = { .src = out->av->sgid, .dst = out->av->dgid };
 	unsigned link = path.dst.raw[13] - 1u;
-	if (path.src.raw[13] != path.dst.raw[13] || !to->hears[link] || packet.payload_length > two->carried)
+	uint32_t length = vb_packet_row(&packet)->headers_length + packet.payload_length;
+	if (path.src.raw[13] != path.dst.raw[13] || !to->hears[link] || length > two->carried + LONGEST_HEADERS)
 		return;
 	if (packet.opcode == VB_PATH_ADDRESS && packet.path_number && to->deaf_to > 0 && to->deaf_to--)
 		return;
