@@ -81,7 +81,7 @@ uint32_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length)
 
 void vb_large_pad(struct vb_batch *batch, struct vb_outgoing *out, uint16_t length)
 {
-	static const uint8_t zeros[VB_LARGE_MTU + VB_LARGE_HEADERS];
+	static const uint8_t zeros[VB_MAX_PAYLOAD];
 	assert(length <= sizeof(zeros) && out->iov_count == 0);
 	out->packet.payload_length = length;
 	vb_batch_add_iov(batch, out, zeros, length);

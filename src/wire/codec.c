@@ -184,7 +184,7 @@ static uint32_t largest_payload(uint8_t service)
 	case VB_RC:
 		return VB_LARGE_MTU;
 	case VB_MANUFACTURER:
-		return VB_LARGE_MTU + VB_LARGE_HEADERS;
+		return VB_MAX_PAYLOAD;
 	default:
 		return VB_MAX_MTU;
 	}

@@ -16,6 +16,7 @@
 #define VB_MAX_MTU          4096
 #define VB_LARGE_MTU        8448 /* between two ends that have agreed on it: roce/large.h */
 #define VB_LARGE_HEADERS    12   /* the longest headers of such a packet, RETH and ImmDt, less those of a hello */
+#define VB_MAX_PAYLOAD      (VB_LARGE_MTU + VB_LARGE_HEADERS)                         /* of any packet: of a hello */
 #define VB_MAX_PACKET_BYTES (VB_MAX_HEADER_BYTES + VB_LARGE_MTU + 3 + VB_ICRC_LENGTH) /* of a UDP payload */
 #define VB_PSN_MASK         0xFFFFFFu
 #define VB_QPN_MASK         0xFFFFFFu

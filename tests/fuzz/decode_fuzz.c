@@ -44,7 +44,7 @@ static void check_packet(const uint8_t *bytes, size_t length)
 	uint8_t again[VB_MAX_HEADER_BYTES], expected[VB_MAX_HEADER_BYTES];
 	size_t n = vb_packet_row(&packet)->headers_length;
 	require(vb_packet_wire_length(&packet) == length);
-	require(packet.payload == bytes + n && packet.payload_length <= VB_LARGE_MTU + VB_LARGE_HEADERS);
+	require(packet.payload == bytes + n && packet.payload_length <= VB_MAX_PAYLOAD);
 	require(packet.dest_qpn == vb_peek_dest_qpn(bytes));
 	memcpy(expected, bytes, n);
 	clear_reserved(expected);

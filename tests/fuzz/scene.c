@@ -386,7 +386,7 @@ static const uint8_t *last_byte(const struct vb_outgoing *out)
 		if (iov->length)
 			(void)*(volatile const uint8_t *)last;
 	}
-	require(bytes == out->packet.payload_length && bytes <= VB_LARGE_MTU);
+	require(bytes == out->packet.payload_length && bytes <= VB_MAX_PAYLOAD);
 	return last;
 }
 

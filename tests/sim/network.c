@@ -226,7 +226,7 @@ static void gather(struct frame *frame, const struct vb_outgoing *out, const str
 	uint32_t length = 0;
 	for (unsigned i = 0; i < out->iov_count; i++) {
 		const struct vb_iov *iov = &batch->iov[out->iov_first + i];
-		if (length + iov->length > VB_LARGE_MTU)
+		if (length + iov->length > VB_MAX_PAYLOAD)
 			broken("a packet's scatter list is longer than any packet");
 		memcpy(frame->payload + length, iov->base, iov->length);
 		length += (uint32_t)iov->length;
@@ -258,6 +258,15 @@ static uint32_t number_of(const struct lane *lane)
 	return lane->host->index * MAX_LANES + (uint32_t)(lane - lane->host->lanes);
 }
 
+enum {
+	LONGEST_HEADERS = 12 + 4 + 16 + 4
+}; /* BTH, XRCETH, RETH, ImmDt: links carry them beside what they are said to */
+
+static bool is_too_long(const struct vb_packet *packet)
+{
+	return vb_packet_row(packet)->headers_length + packet->payload_length > world.network.carried + LONGEST_HEADERS;
+}
+
 /* The lane that the QPN names. */
 static const struct lane *find_lane(const struct host *host, uint32_t qpn)
 {
@@ -272,7 +281,7 @@ void network_send(struct lane *from, const struct vb_outgoing *out, const struct
 	const struct host *to = find_host(&out->av->dgid);
 	bool is_lost = is_dead(from->host, &out->av->sgid, true) || is_dead(to, &out->av->dgid, false);
 	struct way *way = &ways[number_of(from)];
-	is_lost |= world.network.carried && out->packet.payload_length > world.network.carried;
+	is_lost |= world.network.carried && is_too_long(&out->packet);
 	if (world.network.burst_run)
 		is_lost |= vb_bursts_strikes(&way->bursts, &way->random);
 	struct frame *frame = frame_get();

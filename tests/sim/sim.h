@@ -70,7 +70,7 @@ struct frame {
 	bool is_phantom;
 	uint32_t sender; /* a lane's number, and this packet's among those that it has sent */
 	uint64_t number;
-	uint8_t payload[VB_LARGE_MTU + 16];
+	uint8_t payload[VB_MAX_PAYLOAD + 4];
 };
 
 /* Bytes between guards, registered. */

@@ -106,7 +106,7 @@ enum { LONGEST_HEADERS = 32 }; /* BTH, RETH, ImmDt */
 /* Packets between addresses of different links reach nobody. */
 static inline void deliver(struct two *two, struct end *to, const struct vb_batch *batch, const struct vb_outgoing *out)
 {
-	uint8_t bytes[VB_LARGE_MTU + VB_LARGE_HEADERS], *end = bytes;
+	uint8_t bytes[VB_MAX_PAYLOAD], *end = bytes;
 	struct vb_packet packet = out->packet;
 	struct vb_path path = { .src = out->av->sgid, .dst = out->av->dgid };
 	unsigned link = path.dst.raw[13] - 1u;
