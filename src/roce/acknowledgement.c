@@ -314,8 +314,8 @@ static void take_turns(struct vb_qp *qp, vb_time now)
 	} while (qp->requester.una_psn != before && !vb_is_failing(qp));
 }
 
-/* It was overtaken by one that left after it: what it acknowledges is known. What it says of single packets is not, and
- * stays true. */
+/* A bitmap that left later has overtaken this one. The requester knows already what this one acknowledges, but not what
+ * it says of single packets, which stays true. */
 static bool is_overtaken(const struct vb_qp *qp, const struct vb_packet *bitmap)
 {
 	int32_t behind = vb_psn_diff(qp->requester.una_psn, bitmap->expected_psn);

@@ -85,7 +85,7 @@ static void tell_trimmed(struct rig *rig, struct vb_qp *qp, uint32_t ahead)
 	receive_bitmap_of(rig, qp, bitmap, 0);
 }
 
-/* What is left of a packet passes all queues, so that it may be told of in less than a round trip. */
+/* The headers of a packet that was cut pass all queues, so the peer may tell of it in less than a round trip. */
 static void trimmed__packet_leaves_again_as_often_as_it_is_told_of(void **state)
 {
 	struct rig *rig = open_rig((struct vb_lane_config){ 0 });
