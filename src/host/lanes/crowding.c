@@ -24,10 +24,13 @@ void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *
 
 void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time now)
 {
-	bool is_taken = vb_time_since(since, now) >= VB_POLLER_YIELD_TAKEN;
+	vb_time away = vb_time_since(since, now);
 
-	assert(since == now || vb_time_before(since, now));
-	crowding->shares_until = (struct vb_deadline){ vb_time_add(now, VB_POLLER_SHARES_FOR), is_taken };
+	assert(away >= 0);
+	crowding->shares_until =
+		(struct vb_deadline){ vb_time_add(now, VB_POLLER_SHARES_FOR), away >= VB_POLLER_YIELD_TAKEN };
+	crowding->shares_slices_until =
+		(struct vb_deadline){ vb_time_add(now, VB_POLLER_SHARES_SLICES_FOR), away >= VB_POLLER_YIELD_SLICE };
 	crowding->yield_at = vb_time_add(now, VB_POLLER_YIELD_AFTER);
 }
 
@@ -41,12 +44,12 @@ bool vb_crowding_is_kept_away(const struct vb_crowding *crowding)
 	return crowding->kept_away > 1;
 }
 
-/* Other threads take the core when it yields, and give it back. */
-static bool shares(struct vb_crowding *crowding, vb_time now)
+/* A deadline that has passed is taken back, so that it never seems to lie ahead again. */
+static bool holds_until(struct vb_deadline *until, vb_time now)
 {
-	if (vb_deadline_due(crowding->shares_until, now))
-		crowding->shares_until.is_set = false;
-	return crowding->shares_until.is_set;
+	if (vb_deadline_due(*until, now))
+		until->is_set = false;
+	return until->is_set;
 }
 
 /* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or
@@ -54,7 +57,10 @@ static bool shares(struct vb_crowding *crowding, vb_time now)
  * others get the core at once. A core that no thread wanted is not offered again at each poll, nor does each poll
  * sleep, for there are programs that poll between all that they do. Where there are more spinners than cores, giving
  * way to the next thread in the queue is not enough: the broker has been seen to wait for seconds with a connection's
- * messages. */
+ * messages.
+ *
+ * Who takes the core for a whole slice of the scheduler computes, or spins on memory. A poller that yields to it is
+ * back milliseconds later; one that sleeps for a moment takes the core back when it wakes. */
 enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
 {
 	if (!crowding->is_idle) {
@@ -62,9 +68,9 @@ enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
 		crowding->yield_at = vb_time_add(now, VB_POLLER_YIELD_AFTER);
 		crowding->sleep_at = vb_time_add(now, VB_POLLER_SLEEP_AFTER);
 	}
-	if (vb_time_is_due(crowding->sleep_at, now))
+	if (vb_time_is_due(crowding->sleep_at, now) || holds_until(&crowding->shares_slices_until, now))
 		return VB_REST_SLEEP;
-	if (vb_time_is_due(crowding->yield_at, now) || shares(crowding, now))
+	if (vb_time_is_due(crowding->yield_at, now) || holds_until(&crowding->shares_until, now))
 		return VB_REST_YIELD;
 	return VB_REST_NOT;
 }

@@ -45,6 +45,12 @@
 #define VB_POLLER_YIELD_TAKEN (2 * VB_US)
 /* A core that another thread took is taken for shared so long: threads that share one take turns in less. */
 #define VB_POLLER_SHARES_FOR (5 * VB_MS)
+/* A yield that takes longer has cost a slice of the scheduler, or what was left of one: it went to a thread that does
+ * not give way. Turns of threads that do are shorter. */
+#define VB_POLLER_YIELD_SLICE (1 * VB_MS)
+/* The poller then sleeps where it would yield, for so long. One yield tells whether that thread is still there, and
+ * costs up to 4 ms if it is. */
+#define VB_POLLER_SHARES_SLICES_FOR (50 * VB_MS)
 
 /* ---- How long posts may wait for the next poll: held_posts.c ----------------------------------------------------- */
 

@@ -119,6 +119,28 @@ static void yield__that_somebody_took_is_repeated_at_once(void **state)
 	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 20 * VB_MS), VB_REST_NOT);
 }
 
+/* Such as one that spins on memory: it would have the core for another slice. */
+static void yield__that_took_a_slice_is_followed_by_sleeps(void **state)
+{
+	struct vb_crowding crowding = idle();
+
+	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 4 * VB_MS);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 4 * VB_MS), VB_REST_SLEEP);
+	vb_crowding_slept(&crowding, VB_S + 4 * VB_MS + 60 * VB_US);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 4 * VB_MS + 61 * VB_US), VB_REST_SLEEP);
+}
+
+static void yield__is_tried_again_when_a_poller_has_slept_for_long(void **state)
+{
+	struct vb_crowding crowding = idle();
+
+	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 4 * VB_MS);
+	vb_crowding_slept(&crowding, VB_S + 54 * VB_MS);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 54 * VB_MS + VB_US), VB_REST_YIELD);
+	vb_crowding_yielded(&crowding, VB_S + 54 * VB_MS + VB_US, VB_S + 54 * VB_MS + 2 * VB_US);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 54 * VB_MS + 3 * VB_US), VB_REST_NOT);
+}
+
 static void yield__that_nobody_takes_ends_the_sharing(void **state)
 {
 	struct vb_crowding crowding = idle();
@@ -151,10 +173,12 @@ int main(void)
 		cmocka_unit_test(poller__in_time_says_nothing),
 		cmocka_unit_test(rest__is_a_yield_after_a_while_and_sleep_after_a_long_one),
 		cmocka_unit_test(sleep__is_not_repeated_at_each_poll),
+		cmocka_unit_test(yield__is_tried_again_when_a_poller_has_slept_for_long),
 		cmocka_unit_test(yield__that_nobody_takes_ends_the_sharing),
 		cmocka_unit_test(rest__is_not_for_whoever_has_found_something),
 		cmocka_unit_test(yield__that_nobody_took_is_not_repeated_for_a_while),
 		cmocka_unit_test(yield__that_somebody_took_is_repeated_at_once),
+		cmocka_unit_test(yield__that_took_a_slice_is_followed_by_sleeps),
 		cmocka_unit_test(presence__counts_what_the_caller_ran_and_slept),
 	};
 
