@@ -24,7 +24,7 @@ uint16_t vb_large_offer(const struct vb_qp *qp)
 {
 	const struct vb_roce_lane *lane = vb_roce_lane_of(qp);
 	uint32_t most = vb_nic_get_large_mtu(qp->pd->nic);
-	if (!lane->config.goes_by_large || qp->mtu != vb_nic_get_mtu(qp->pd->nic))
+	if (!lane->config.goes_by_large)
 		return 0;
 	for (unsigned i = 0; lane->config.fails_over && i < lane->address_count; i++)
 		if (lane->addresses[i].mtu >= qp->mtu && lane->addresses[i].mtu < most)

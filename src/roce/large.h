@@ -3,8 +3,8 @@
  * packet over jumbo frames, and six instead of nine over Ethernet's 1,500 bytes. READs keep the path MTU, for both ends
  * count PSNs by it.
  *
- *   offered   a hello says the most that its sender takes: its link carries that, and the program has chosen the
- *             largest path MTU that it was offered
+ *   offered   a hello says the most that its sender takes: its link carries that. The path MTU that the program has
+ *             chosen does not matter: many take 1,024 without a look at what they were offered
  *   agreed    the lesser of both
  *   proved    a hello as long as the longest such packet has come through: messages that begin thereafter are cut so
  *
