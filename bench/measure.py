@@ -35,6 +35,12 @@ def cpu():
     return used.ru_utime + used.ru_stime + (int(fields[6]) + int(fields[7])) / os.sysconf("SC_CLK_TCK")
 
 
+def busy():
+    """Seconds of all processors that were not idle: of what goes on running, too, and of all else on the machine."""
+    fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+
+
 def _both_stats(server, client):
     total = collections.Counter(server.stats())
     total.update(client.stats())

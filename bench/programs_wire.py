@@ -1,6 +1,7 @@
 """Programs that people run, over the wire, against their own TCP; perftest against bare UDP; and what connections cost. An end
 has a core of its own. UCX and perftest run on loopback and over veths of three MTUs, the others on loopback and over the largest."""
 
+import ceph
 import ends as between
 import measure
 import programs
@@ -112,8 +113,8 @@ def fabric_rma(bench, ends, path, key):
 # ---- Key-value caches -------------------------------------------------------------------------------------------------
 
 
-SPINNERS = ("four or five threads spin on two cores, and who gives a core to one that spins on memory gets it back after a slice of the "
-            "scheduler, 3 ms; over TCP they sleep")
+SPINNERS = ("four or five threads spin on two cores, and one that spins without a poll keeps its core for a slice of the scheduler, 3 to 4 ms; "
+            "over TCP they sleep")
 
 
 def transfer(library):
@@ -227,6 +228,17 @@ def iser(bench, ends, path, key):
         bench.figures.compare(f"iser_{blocks}_cpu_{key}", f"{text}, CPU a GB", "s", *cpu, "iSCSI", at_most=1.2)
 
 
+@on(TWO_PATHS)
+def rados(bench, ends, path, key):
+    ours, posix = (ceph.rados(ends, over) for over in (True, False))
+    bound = "Ceph copies all into buffers of 128 KiB before it sends it, and out of them: TCP goes without both"
+    for way, wanted, verbena, tcp in zip(("write", "read"), (1.0, 0.6), ours, posix):
+        rate, cpu = zip(verbena, tcp)
+        text = f"rados bench {way} 1 MiB, {path}"
+        bench.figures.compare(f"rados_{way}_{key}", text, "MB/s", *rate, "async+posix", at_least=wanted, bound=bound)
+        bench.figures.compare(f"rados_{way}_cpu_{key}", f"{text}, CPU a GB", "s", *cpu, "async+posix", at_most=1.2, bound=bound)
+
+
 # ---- Connections ----------------------------------------------------------------------------------------------------
 
 COUNT = 1000  # at once
@@ -248,5 +260,5 @@ ROUNDS = {**{name.replace("_", "-"): ucx_bandwidth(name, test) for name, test in
           "nixl": transfer("nixl"), "mooncake": transfer("mooncake"), "allreduce": allreduce,
           "mpi-bandwidth": mpi_bandwidth, "send-8256": send_8256,
           "write-1m": perftest_mebibyte("ib_write_bw"), "read-1m": perftest_mebibyte("ib_read_bw"), "iperf3": iperf3,
-          "redis-1": redis(1), "redis-16": redis(16), "nginx": nginx, "grpc": grpc, "iser": iser,
+          "redis-1": redis(1), "redis-16": redis(16), "nginx": nginx, "grpc": grpc, "iser": iser, "rados": rados,
           "connections": connections}
