@@ -133,7 +133,7 @@ void vb_batch_hand_out(struct vb_lane *lane, struct vb_batch *batch)
 		const struct vb_packet *packet = &batch->out[i].packet;
 		batch->completions[i].cookie |= (uint64_t)packet->psn << VB_COOKIE_PSN_SHIFT | generation |
 						(packet->payload_length ? VB_COOKIE_PAYLOAD : 0);
-		bytes += packet->payload_length;
+		bytes += vb_packet_data_length(packet);
 	}
 	vb_count(lane, VB_TX_PACKETS, batch->count);
 	vb_count(lane, VB_TX_BYTES, bytes);

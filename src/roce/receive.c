@@ -114,7 +114,7 @@ static void receive_connected(
 static void receive_one(struct vb_lane *lane, struct vb_qp *qp, const struct vb_path *path, bool is_its_path,
 	const struct vb_packet *packet, vb_time now)
 {
-	vb_count(lane, VB_RX_BYTES, packet->payload_length);
+	vb_count(lane, VB_RX_BYTES, vb_packet_data_length(packet));
 	vb_roce_lane(lane)->holder = packet->holder;
 	if (!pkey_matches(packet->pkey) && packet->opcode != VB_CNP) {
 		vb_count(lane, VB_DROP_PKEY, 1);

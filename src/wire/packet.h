@@ -150,6 +150,12 @@ static inline const struct vb_opcode *vb_packet_row(const struct vb_packet *pack
 	return &vb_opcodes[packet->opcode];
 }
 
+/* Payload that is a program's. A hello's only makes it long: it asks what the way carries. */
+static inline uint32_t vb_packet_data_length(const struct vb_packet *packet)
+{
+	return packet->opcode == VB_HELLO ? 0 : packet->payload_length;
+}
+
 /* a - b modulo 2^24, as a signed number. IBA vol. 1, 9.7.2. */
 static inline int32_t vb_psn_diff(uint32_t a, uint32_t b)
 {

@@ -53,7 +53,7 @@ void vb_paths_sent(struct vb_paths *paths, const struct vb_batch *batch)
 	for (unsigned i = 0; i < batch->count; i++) {
 		const struct vb_outgoing *out = &batch->out[i];
 		struct path *path = path_to(paths, &out->av->dgid);
-		path->sent += out->packet.payload_length;
+		path->sent += vb_packet_data_length(&out->packet);
 		path->is_by_trains |= out->to_trains;
 	}
 }
@@ -63,7 +63,7 @@ void vb_paths_received(struct vb_paths *paths, const struct vb_train *train)
 	struct path *path = path_to(paths, &train->path.src);
 
 	for (unsigned i = 0; i < train->count; i++)
-		path->received += train->packets[i].payload_length;
+		path->received += vb_packet_data_length(&train->packets[i]);
 }
 
 static void tell_path(
