@@ -13,6 +13,7 @@ enum { BASE, HOP, HOPS, FS_RANGE, FS_MIN, FS_MAX, AI, BETA, MAX_MDF, MIN_WINDOW,
 
 struct state {
 	uint64_t window; /* parts of ONE */
+	uint32_t packet; /* bytes of ONE: cc->min_window */
 	vb_time delay;   /* the newest measurement; 0: none */
 	vb_time target;
 	vb_time least; /* least round trip measured; 0: none */
@@ -86,7 +87,18 @@ static void init(struct vb_cc *cc, vb_time now)
 	struct state *state = vb_cc_state(cc);
 	state->inverse_min = inverse_root(vb_cc_parameter(cc, FS_MIN));
 	state->inverse_max = inverse_root(vb_cc_parameter(cc, FS_MAX) * ONE);
+	state->packet = cc->min_window;
 	set_window(cc, state, cc->window_bytes * ONE / cc->min_window);
+}
+
+/* The holder's packets are larger from now on: the window is as many bytes as before. */
+static void heed_packet(struct vb_cc *cc, struct state *state)
+{
+	if (state->packet == cc->min_window)
+		return;
+	uint64_t window = (uint64_t)((unsigned __int128)state->window * state->packet / cc->min_window);
+	state->packet = cc->min_window;
+	set_window(cc, state, window);
 }
 
 /* Adds ai packets a window; below one packet, ai of what is acknowledged. An unused window tells nothing about the
@@ -143,6 +155,7 @@ static void take_loss(struct vb_cc *cc, struct state *state, vb_time now)
 static void on_signal(struct vb_cc *cc, const struct vb_cc_signal *signal)
 {
 	struct state *state = vb_cc_state(cc);
+	heed_packet(cc, state);
 	if (signal->event == VB_CC_ACKED)
 		take_ack(cc, state, signal);
 	else if (signal->event == VB_CC_LOST)

@@ -52,6 +52,16 @@ static void assert_window(const struct flow *flow, double packets)
 		fail_msg("a window of %.0f bytes, not %.0f", window, packets * PACKET);
 }
 
+static void swift__keeps_its_window_when_packets_grow(void **state)
+{
+	struct flow flow;
+	start(&flow, "swift", 80);
+	flow.cc.min_window = 8 * PACKET;
+	ack(&flow, PACKET, 20 * VB_US);
+	assert_true(flow.cc.window_bytes >= 80 * PACKET && flow.cc.window_bytes <= 81 * PACKET);
+	stop(&flow);
+}
+
 static void swift__starts_with_the_holders_window(void **state)
 {
 	struct flow flow;
@@ -319,6 +329,7 @@ static void swift__stands_whatever_it_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(swift__keeps_its_window_when_packets_grow),
 		cmocka_unit_test(swift__starts_with_the_holders_window),
 		cmocka_unit_test(swift__adds_a_packet_a_window_below_the_target),
 		cmocka_unit_test(swift__above_the_shortest_round_trip_goes_on_whatever_the_target_is),
