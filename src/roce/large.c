@@ -19,11 +19,18 @@ static struct vb_large *large_of(const struct vb_qp *qp)
 	return s ? &s->large : NULL;
 }
 
+/* Where no more goes into a packet than by the largest path MTU, that one. */
+static uint32_t carried_by_link(const struct vb_qp *qp)
+{
+	const uint32_t large = vb_nic_get_large_mtu(qp->pd->nic);
+	return large ? large : vb_nic_get_mtu(qp->pd->nic);
+}
+
 /* A connection that may go over to another link must find one there that carries as much. */
 uint16_t vb_large_offer(const struct vb_qp *qp)
 {
 	const struct vb_roce_lane *lane = vb_roce_lane_of(qp);
-	uint32_t most = vb_nic_get_large_mtu(qp->pd->nic);
+	uint32_t most = carried_by_link(qp);
 	if (!lane->config.goes_by_large)
 		return 0;
 	for (unsigned i = 0; lane->config.fails_over && i < lane->address_count; i++)
@@ -59,7 +66,7 @@ bool vb_large_may_go(struct vb_qp *qp)
 {
 	const struct vb_large *large = large_of(qp);
 	if (large && large->is_proved)
-		return qp->large_mtu <= vb_nic_get_large_mtu(qp->pd->nic); /* its link may carry less by now */
+		return qp->large_mtu <= carried_by_link(qp); /* its link may carry less by now */
 	ask(qp);
 	return false;
 }

@@ -44,6 +44,9 @@ static void large__is_used_once_a_packet_of_that_size_has_come_through(void **st
 	assert_int_equal(two->end[0].longest, LARGE + VB_LARGE_HEADERS); /* the question */
 	assert_int_equal(sends(two, 0), LARGE);
 	assert_int_equal(hellos(two, 0), 2);
+	assert_int_equal(
+		rig_counter(two->end[0].rig, VB_TX_BYTES), 4 * MESSAGE); /* the question's length does not count */
+	assert_int_equal(rig_counter(two->end[1].rig, VB_RX_BYTES), 4 * MESSAGE);
 	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
 	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
 	assert_written(two, 0);
@@ -74,6 +77,11 @@ static void large__is_offered_whatever_path_mtu_was_asked_for(void **state)
 	assert_int_equal(vb_large_offer(two->end[0].qp), LARGE);
 	vb_nic_set_mtu(two->end[0].rig->nic, 2 * RIG_MTU, LARGE);
 	assert_int_equal(vb_large_offer(two->end[0].qp), LARGE);
+	vb_nic_set_mtu(two->end[0].rig->nic, 2 * RIG_MTU, 0);
+	assert_int_equal(vb_large_offer(two->end[0].qp), 2 * RIG_MTU);
+	vb_nic_set_mtu(two->end[0].rig->nic, RIG_MTU, 0);
+	assert_int_equal(vb_large_offer(two->end[0].qp), 0);
+	let_link_carry(two, 0, LARGE);
 	vb_roce_lane(two->end[0].rig->lane)->config.goes_by_large = false;
 	assert_int_equal(vb_large_offer(two->end[0].qp), 0);
 	close_two(two);
