@@ -22,6 +22,19 @@ void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *
 		crowding->kept_away++;
 }
 
+/* A slice that is lost once may be an accident, too. */
+static void note_slice(struct vb_crowding *crowding, bool is_lost, vb_time now)
+{
+	if (!is_lost)
+		crowding->sleeps_for = 0;
+	else if (crowding->sleeps_for == 0)
+		crowding->sleeps_for = VB_POLLER_SLEEPS_FIRST;
+	else if (crowding->sleeps_for < VB_POLLER_SLEEPS_MOST)
+		crowding->sleeps_for *= 2;
+	crowding->sleeps_until = (struct vb_deadline){ vb_time_add(now, crowding->sleeps_for), is_lost };
+	assert(crowding->sleeps_for <= VB_POLLER_SLEEPS_MOST);
+}
+
 void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time now)
 {
 	vb_time away = vb_time_since(since, now);
@@ -29,14 +42,14 @@ void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time no
 	assert(away >= 0);
 	crowding->shares_until =
 		(struct vb_deadline){ vb_time_add(now, VB_POLLER_SHARES_FOR), away >= VB_POLLER_YIELD_TAKEN };
-	crowding->shares_slices_until =
-		(struct vb_deadline){ vb_time_add(now, VB_POLLER_SHARES_SLICES_FOR), away >= VB_POLLER_YIELD_SLICE };
+	note_slice(crowding, away >= VB_POLLER_YIELD_SLICE, now);
 	crowding->yield_at = vb_time_add(now, VB_POLLER_YIELD_AFTER);
 }
 
 void vb_crowding_slept(struct vb_crowding *crowding, vb_time now)
 {
 	crowding->sleep_at = vb_time_add(now, VB_POLLER_SLEEP_EVERY);
+	crowding->last.sleeps++; /* it did not wait for anything */
 }
 
 bool vb_crowding_is_kept_away(const struct vb_crowding *crowding)
@@ -55,12 +68,13 @@ static bool holds_until(struct vb_deadline *until, vb_time now)
 /* A program that polls should have its core as long as an answer may come soon, and no longer: its peer, the broker or
  * our own progress thread may need it. A thread that takes turns with others on a core waits for one of them, so the
  * others get the core at once. A core that no thread wanted is not offered again at each poll, nor does each poll
- * sleep, for there are programs that poll between all that they do. Where there are more spinners than cores, giving
- * way to the next thread in the queue is not enough: the broker has been seen to wait for seconds with a connection's
- * messages.
+ * sleep there, for there are programs that poll between all that they do. Where there are more spinners than cores,
+ * giving way to the next thread in the queue is not enough: the broker has been seen to wait for seconds with a
+ * connection's messages.
  *
- * Who takes the core for a whole slice of the scheduler computes, or spins on memory. A poller that yields to it is
- * back milliseconds later; one that sleeps for a moment takes the core back when it wakes. */
+ * A thread that takes the core for a whole slice of the scheduler computes, or spins on memory. A poller that yields to
+ * it is back milliseconds later; one that sleeps for a moment takes the core back when it wakes. So it sleeps at each
+ * poll in vain, for a while. */
 enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
 {
 	if (!crowding->is_idle) {
@@ -68,7 +82,7 @@ enum vb_rest vb_crowding_rest(struct vb_crowding *crowding, vb_time now)
 		crowding->yield_at = vb_time_add(now, VB_POLLER_YIELD_AFTER);
 		crowding->sleep_at = vb_time_add(now, VB_POLLER_SLEEP_AFTER);
 	}
-	if (vb_time_is_due(crowding->sleep_at, now) || holds_until(&crowding->shares_slices_until, now))
+	if (vb_time_is_due(crowding->sleep_at, now) || holds_until(&crowding->sleeps_until, now))
 		return VB_REST_SLEEP;
 	if (vb_time_is_due(crowding->yield_at, now) || holds_until(&crowding->shares_until, now))
 		return VB_REST_YIELD;

@@ -18,11 +18,12 @@ struct vb_presence {
 
 struct vb_crowding {
 	struct vb_presence last;
-	unsigned kept_away;                     /* so many times in a row, when it came late */
-	struct vb_deadline shares_until;        /* others take the core that it yields, */
-	struct vb_deadline shares_slices_until; /* and for as long as the scheduler lets them */
-	bool is_idle;                           /* its polls find nothing */
-	vb_time yield_at, sleep_at;             /* while it is idle */
+	unsigned kept_away;              /* so many times in a row, when it came late */
+	struct vb_deadline shares_until; /* others take the core that it yields, and give it back */
+	struct vb_deadline sleeps_until; /* they do not give it back, so it sleeps instead, */
+	vb_time sleeps_for;              /* for so long since the last yield */
+	bool is_idle;                    /* its polls find nothing */
+	vb_time yield_at, sleep_at;      /* while it is idle */
 };
 
 enum vb_rest { VB_REST_NOT, VB_REST_YIELD, VB_REST_SLEEP };

@@ -238,10 +238,12 @@ void vb_host_lane_kick(struct vb_host_lane *d)
 
 /* ---- Polling ----------------------------------------------------------------------------------------------------- */
 
-static void give_way(struct vb_crowding *crowding, vb_time now)
+static void give_way(struct vb_crowding *crowding)
 {
+	vb_time since = vb_host_now();
+
 	sched_yield();
-	vb_crowding_yielded(crowding, now, vb_host_now());
+	vb_crowding_yielded(crowding, since, vb_host_now());
 }
 
 void vb_host_lane_rest(bool was_busy, vb_time now)
@@ -258,7 +260,7 @@ void vb_host_lane_rest(bool was_busy, vb_time now)
 		vb_crowding_slept(crowding, vb_host_now());
 		break;
 	case VB_REST_YIELD:
-		give_way(crowding, now);
+		give_way(crowding);
 		break;
 	case VB_REST_NOT:
 		break;

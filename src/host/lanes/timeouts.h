@@ -37,7 +37,7 @@
 
 #define VB_POLLER_YIELD_AFTER (50 * VB_US) /* and then again */
 #define VB_POLLER_SLEEP_AFTER (10 * VB_MS)
-/* A thread that works between its polls loses less than half of its time. */
+/* A thread that works between its polls and has its core to itself loses less than half of its time. */
 #define VB_POLLER_SLEEP_EVERY (100 * VB_US)
 /* Asked for; the kernel makes it about 60 us. */
 #define VB_POLLER_SLEEP (1 * VB_US)
@@ -48,9 +48,10 @@
 /* A yield that takes longer has cost a slice of the scheduler, or what was left of one: it went to a thread that does
  * not give way. Turns of threads that do are shorter. */
 #define VB_POLLER_YIELD_SLICE (1 * VB_MS)
-/* The poller then sleeps where it would yield, for so long. One yield tells whether that thread is still there, and
- * costs up to 4 ms if it is. */
-#define VB_POLLER_SHARES_SLICES_FOR (50 * VB_MS)
+/* The poller then sleeps at each poll in vain, for so long at first and twice as long each time. The next yield tells
+ * whether that thread is still there, and costs up to 4 ms if it is. */
+#define VB_POLLER_SLEEPS_FIRST (8 * VB_MS)
+#define VB_POLLER_SLEEPS_MOST  (64 * VB_MS)
 
 /* ---- How long posts may wait for the next poll: held_posts.c ----------------------------------------------------- */
 

@@ -49,6 +49,18 @@ static void poller__that_slept_is_not_kept_away(void **state)
 	assert_false(vb_crowding_is_kept_away(&crowding));
 }
 
+/* Because it was told to. */
+static void poller__that_slept_between_polls_in_vain_may_be_kept_away(void **state)
+{
+	struct vb_crowding crowding = kept_away();
+
+	vb_crowding_slept(&crowding, VB_S + VB_MS);
+	vb_crowding_polled(&crowding, &(struct vb_presence){ VB_S + 2 * VB_MS, crowding.last.cpu, 8 });
+	assert_true(vb_crowding_is_kept_away(&crowding));
+	vb_crowding_polled(&crowding, &(struct vb_presence){ VB_S + 3 * VB_MS, crowding.last.cpu, 9 });
+	assert_false(vb_crowding_is_kept_away(&crowding));
+}
+
 static void poller__in_time_says_nothing(void **state)
 {
 	struct vb_crowding crowding = kept_away();
@@ -128,6 +140,8 @@ static void yield__that_took_a_slice_is_followed_by_sleeps(void **state)
 	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 4 * VB_MS), VB_REST_SLEEP);
 	vb_crowding_slept(&crowding, VB_S + 4 * VB_MS + 60 * VB_US);
 	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 4 * VB_MS + 61 * VB_US), VB_REST_SLEEP);
+	vb_crowding_is_of_use(&crowding);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 5 * VB_MS), VB_REST_SLEEP);
 }
 
 static void yield__is_tried_again_when_a_poller_has_slept_for_long(void **state)
@@ -135,10 +149,14 @@ static void yield__is_tried_again_when_a_poller_has_slept_for_long(void **state)
 	struct vb_crowding crowding = idle();
 
 	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 4 * VB_MS);
-	vb_crowding_slept(&crowding, VB_S + 54 * VB_MS);
-	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 54 * VB_MS + VB_US), VB_REST_YIELD);
-	vb_crowding_yielded(&crowding, VB_S + 54 * VB_MS + VB_US, VB_S + 54 * VB_MS + 2 * VB_US);
-	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 54 * VB_MS + 3 * VB_US), VB_REST_NOT);
+	vb_crowding_slept(&crowding, VB_S + 12 * VB_MS);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 12 * VB_MS + VB_US), VB_REST_YIELD);
+	vb_crowding_yielded(&crowding, VB_S + 12 * VB_MS + VB_US, VB_S + 16 * VB_MS); /* the other is still there */
+	vb_crowding_slept(&crowding, VB_S + 32 * VB_MS - 2 * VB_US);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 32 * VB_MS - VB_US), VB_REST_SLEEP);
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 32 * VB_MS), VB_REST_YIELD);
+	vb_crowding_yielded(&crowding, VB_S + 32 * VB_MS, VB_S + 32 * VB_MS + VB_US); /* it is gone */
+	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 32 * VB_MS + 2 * VB_US), VB_REST_NOT);
 }
 
 static void yield__that_nobody_takes_ends_the_sharing(void **state)
@@ -169,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(poller__that_comes_late_twice_without_having_run_is_kept_away),
 		cmocka_unit_test(poller__that_computed_is_not_kept_away),
+		cmocka_unit_test(poller__that_slept_between_polls_in_vain_may_be_kept_away),
 		cmocka_unit_test(poller__that_slept_is_not_kept_away),
 		cmocka_unit_test(poller__in_time_says_nothing),
 		cmocka_unit_test(rest__is_a_yield_after_a_while_and_sleep_after_a_long_one),
