@@ -79,18 +79,18 @@ class Cluster:
                 raise Failure(f"ceph {' '.join(words)}\n{process.evidence()}")
             time.sleep(0.5)
 
-    def _start_osd(self):
+    def _start_osd(self, running):
         """It ends when the monitor refuses its first command as of another cluster, by a race of theirs, with any messenger."""
-        until = time.monotonic() + DAEMON_SECONDS
+        until, log = time.monotonic() + DAEMON_SECONDS, self._directory / "osd.0.log"
         while time.monotonic() < until:
-            daemon, log = self._start(self._ends.server, ["ceph-osd", "-i", "0", "-f"]), self._directory / "osd.0.log"
-            while daemon.status is None and time.monotonic() < until:
-                if "starting boot process" in log.read_text(errors="replace"):
-                    return daemon
-                time.sleep(0.1)
-            with daemon:
-                why = daemon.evidence()
-        raise Failure(f"the OSD did not come up\n{why}")
+            with contextlib.ExitStack() as attempt:
+                daemon = attempt.enter_context(self._start(self._ends.server, ["ceph-osd", "-i", "0", "-f"]))
+                while daemon.status is None and time.monotonic() < until:
+                    if "starting boot process" in log.read_text(errors="replace"):
+                        running.push(attempt.pop_all())
+                        return
+                    time.sleep(0.1)
+        raise Failure(f"the OSD did not come up\n{daemon.evidence()}")
 
     def __enter__(self):
         server, directory, osd = self._ends.server, self._directory, str(uuid.uuid4())
@@ -102,7 +102,7 @@ class Cluster:
             running.enter_context(self._start(server, ["ceph-mon", "-i", "a", "-f"]))
             self._tell("osd", "new", osd, "0")
             self.run(server, "ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd, "--no-mon-config")
-            running.enter_context(self._start_osd())
+            self._start_osd(running)
             self._tell("osd", "pool", "create", "bench", "8")
             self.run(server, "rados", "-p", "bench", "put", "first", monitors)  # waits for the OSD
             self._running = running.pop_all()
