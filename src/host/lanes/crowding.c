@@ -22,12 +22,14 @@ void vb_crowding_polled(struct vb_crowding *crowding, const struct vb_presence *
 		crowding->kept_away++;
 }
 
-/* A slice that is lost once may be an accident, too. */
+/* A slice that is lost once may be an accident, too; so may the next one long after. */
 static void note_slice(struct vb_crowding *crowding, bool is_lost, vb_time now)
 {
+	bool is_long_ago = vb_time_since(crowding->sleeps_until.at, now) > VB_POLLER_SLEEPS_MOST;
+
 	if (!is_lost)
 		crowding->sleeps_for = 0;
-	else if (crowding->sleeps_for == 0)
+	else if (crowding->sleeps_for == 0 || is_long_ago)
 		crowding->sleeps_for = VB_POLLER_SLEEPS_FIRST;
 	else if (crowding->sleeps_for < VB_POLLER_SLEEPS_MOST)
 		crowding->sleeps_for *= 2;
@@ -49,7 +51,6 @@ void vb_crowding_yielded(struct vb_crowding *crowding, vb_time since, vb_time no
 void vb_crowding_slept(struct vb_crowding *crowding, vb_time now)
 {
 	crowding->sleep_at = vb_time_add(now, VB_POLLER_SLEEP_EVERY);
-	crowding->last.sleeps++; /* it did not wait for anything */
 }
 
 bool vb_crowding_is_kept_away(const struct vb_crowding *crowding)
@@ -57,10 +58,11 @@ bool vb_crowding_is_kept_away(const struct vb_crowding *crowding)
 	return crowding->kept_away > 1;
 }
 
-/* A deadline that has passed is taken back, so that it never seems to lie ahead again. */
+/* A deadline that has passed is taken back, so that it never seems to lie ahead again. One that lies further ahead than
+ * any was set passed long ago, while nobody asked. */
 static bool holds_until(struct vb_deadline *until, vb_time now)
 {
-	if (vb_deadline_due(*until, now))
+	if (vb_deadline_due(*until, now) || vb_time_since(now, until->at) > VB_POLLER_SLEEPS_MOST)
 		until->is_set = false;
 	return until->is_set;
 }

@@ -37,7 +37,7 @@
 
 #define VB_POLLER_YIELD_AFTER (50 * VB_US) /* and then again */
 #define VB_POLLER_SLEEP_AFTER (10 * VB_MS)
-/* A thread that works between its polls and has its core to itself loses less than half of its time. */
+/* A thread that works between its polls loses less than half of its time, unless it has just lost a slice. */
 #define VB_POLLER_SLEEP_EVERY (100 * VB_US)
 /* Asked for; the kernel makes it about 60 us. */
 #define VB_POLLER_SLEEP (1 * VB_US)

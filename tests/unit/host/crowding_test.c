@@ -49,18 +49,6 @@ static void poller__that_slept_is_not_kept_away(void **state)
 	assert_false(vb_crowding_is_kept_away(&crowding));
 }
 
-/* Because it was told to. */
-static void poller__that_slept_between_polls_in_vain_may_be_kept_away(void **state)
-{
-	struct vb_crowding crowding = kept_away();
-
-	vb_crowding_slept(&crowding, VB_S + VB_MS);
-	vb_crowding_polled(&crowding, &(struct vb_presence){ VB_S + 2 * VB_MS, crowding.last.cpu, 8 });
-	assert_true(vb_crowding_is_kept_away(&crowding));
-	vb_crowding_polled(&crowding, &(struct vb_presence){ VB_S + 3 * VB_MS, crowding.last.cpu, 9 });
-	assert_false(vb_crowding_is_kept_away(&crowding));
-}
-
 static void poller__in_time_says_nothing(void **state)
 {
 	struct vb_crowding crowding = kept_away();
@@ -144,19 +132,50 @@ static void yield__that_took_a_slice_is_followed_by_sleeps(void **state)
 	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 5 * VB_MS), VB_REST_SLEEP);
 }
 
-static void yield__is_tried_again_when_a_poller_has_slept_for_long(void **state)
+/* Yields at a time, which another thread takes for 4 ms. Gives for how many milliseconds it sleeps thereafter. */
+static unsigned sleeps_after_a_slice(struct vb_crowding *crowding, vb_time *now)
+{
+	unsigned ms = 0;
+
+	vb_crowding_yielded(crowding, *now, vb_time_add(*now, 4 * VB_MS));
+	*now = vb_time_add(*now, 4 * VB_MS);
+	for (;; ms++) {
+		vb_crowding_slept(crowding, *now); /* so that it does not sleep for another reason */
+		if (vb_crowding_rest(crowding, vb_time_add(*now, VB_US)) != VB_REST_SLEEP)
+			return ms;
+		*now = vb_time_add(*now, VB_MS);
+	}
+}
+
+static void sleeps__go_on_twice_as_long_each_time_that_a_yield_costs_a_slice(void **state)
 {
 	struct vb_crowding crowding = idle();
+	vb_time now = VB_S + 60 * VB_US;
 
-	vb_crowding_yielded(&crowding, VB_S + 60 * VB_US, VB_S + 4 * VB_MS);
-	vb_crowding_slept(&crowding, VB_S + 12 * VB_MS);
-	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 12 * VB_MS + VB_US), VB_REST_YIELD);
-	vb_crowding_yielded(&crowding, VB_S + 12 * VB_MS + VB_US, VB_S + 16 * VB_MS); /* the other is still there */
-	vb_crowding_slept(&crowding, VB_S + 32 * VB_MS - 2 * VB_US);
-	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 32 * VB_MS - VB_US), VB_REST_SLEEP);
-	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 32 * VB_MS), VB_REST_YIELD);
-	vb_crowding_yielded(&crowding, VB_S + 32 * VB_MS, VB_S + 32 * VB_MS + VB_US); /* it is gone */
-	assert_int_equal(vb_crowding_rest(&crowding, VB_S + 32 * VB_MS + 2 * VB_US), VB_REST_NOT);
+	for (unsigned ms = 8; ms <= 64; ms *= 2)
+		assert_int_equal(sleeps_after_a_slice(&crowding, &now), ms);
+	assert_int_equal(sleeps_after_a_slice(&crowding, &now), 64);
+}
+
+static void sleeps__are_short_again_after_a_yield_that_nobody_took(void **state)
+{
+	struct vb_crowding crowding = idle();
+	vb_time now = VB_S + 60 * VB_US;
+
+	assert_int_equal(sleeps_after_a_slice(&crowding, &now), 8);
+	vb_crowding_yielded(&crowding, now, vb_time_add(now, VB_US));
+	assert_int_equal(vb_crowding_rest(&crowding, vb_time_add(now, 2 * VB_US)), VB_REST_NOT);
+	assert_int_equal(sleeps_after_a_slice(&crowding, &now), 8);
+}
+
+static void sleeps__are_short_again_after_a_long_while(void **state)
+{
+	struct vb_crowding crowding = idle();
+	vb_time now = VB_S + 60 * VB_US;
+
+	assert_int_equal(sleeps_after_a_slice(&crowding, &now), 8);
+	now = vb_time_add(now, VB_S);
+	assert_int_equal(sleeps_after_a_slice(&crowding, &now), 8);
 }
 
 static void yield__that_nobody_takes_ends_the_sharing(void **state)
@@ -187,12 +206,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(poller__that_comes_late_twice_without_having_run_is_kept_away),
 		cmocka_unit_test(poller__that_computed_is_not_kept_away),
-		cmocka_unit_test(poller__that_slept_between_polls_in_vain_may_be_kept_away),
 		cmocka_unit_test(poller__that_slept_is_not_kept_away),
 		cmocka_unit_test(poller__in_time_says_nothing),
 		cmocka_unit_test(rest__is_a_yield_after_a_while_and_sleep_after_a_long_one),
 		cmocka_unit_test(sleep__is_not_repeated_at_each_poll),
-		cmocka_unit_test(yield__is_tried_again_when_a_poller_has_slept_for_long),
+		cmocka_unit_test(sleeps__go_on_twice_as_long_each_time_that_a_yield_costs_a_slice),
+		cmocka_unit_test(sleeps__are_short_again_after_a_yield_that_nobody_took),
+		cmocka_unit_test(sleeps__are_short_again_after_a_long_while),
 		cmocka_unit_test(yield__that_nobody_takes_ends_the_sharing),
 		cmocka_unit_test(rest__is_not_for_whoever_has_found_something),
 		cmocka_unit_test(yield__that_nobody_took_is_not_repeated_for_a_while),
