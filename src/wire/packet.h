@@ -150,7 +150,7 @@ static inline const struct vb_opcode *vb_packet_row(const struct vb_packet *pack
 	return &vb_opcodes[packet->opcode];
 }
 
-/* Payload that is a program's. A hello's only makes it long: it asks what the way carries. */
+/* Payload, but for a hello's, which only makes it long: it asks what the way carries. */
 static inline uint32_t vb_packet_data_length(const struct vb_packet *packet)
 {
 	return packet->opcode == VB_HELLO ? 0 : packet->payload_length;

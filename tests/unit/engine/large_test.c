@@ -71,6 +71,19 @@ static void large__is_not_used_unless_both_ends_do_so(void **state)
 	}
 }
 
+/* Such as an Ethernet of 4,200 bytes, and a program that takes 1,024 without a look. */
+static void large__is_the_links_path_mtu_where_that_is_all_it_carries(void **state)
+{
+	struct two *two = open_two(1, 1);
+	for (unsigned end = 0; end < 2; end++)
+		vb_nic_set_mtu(two->end[end].rig->nic, 2 * RIG_MTU, 0);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
+	assert_int_equal(sends(two, 0), 2 * RIG_MTU);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	assert_written(two, 0);
+	close_two(two);
+}
+
 static void large__is_offered_whatever_path_mtu_was_asked_for(void **state)
 {
 	struct two *two = open_large(LARGE, LARGE);
@@ -304,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(large__is_used_once_a_packet_of_that_size_has_come_through),
 		cmocka_unit_test(large__is_not_used_unless_both_ends_do_so),
+		cmocka_unit_test(large__is_the_links_path_mtu_where_that_is_all_it_carries),
 		cmocka_unit_test(large__is_offered_whatever_path_mtu_was_asked_for),
 		cmocka_unit_test(large__is_no_more_than_every_link_carries),
 		cmocka_unit_test(large__that_no_path_carries_is_asked_for_four_times),
