@@ -3,7 +3,6 @@ Ceph's own messengers, async+rdma and async+posix."""
 
 import contextlib
 import pathlib
-import shutil
 import tempfile
 import time
 import uuid
@@ -115,9 +114,7 @@ class Cluster:
 def rados(ends, over_verbena):
     """((MB/s, CPU seconds a GB) of writes, the same of reads): objects of 1 MiB, eight at once. Reads are of any of these,
     again and again, since the first few are the first use of the client's buffers, too."""
-    for program in ("ceph-mon", "ceph-osd", "ceph", "rados", "monmaptool"):
-        if not shutil.which(program):
-            raise Failure(f"{program} is not installed")
+    measure.expect_installed("ceph-mon", "ceph-osd", "ceph", "rados", "monmaptool")
 
     def one(cluster, *words):
         before = measure.busy()

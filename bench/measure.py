@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,17 +29,29 @@ Latency = collections.namedtuple("Latency", "p50 p99 stats")
 PATIENCE = 60  # seconds beyond which a measurement is a hang
 
 
+def expect_installed(*names):
+    for name in names:
+        if not shutil.which(str(name)):
+            raise Failure(f"{name} is not installed")
+
+
+def _processor_seconds():
+    """Of all processors: user, nice, system, idle, iowait, irq, softirq, steal."""
+    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    return [int(field) / os.sysconf("SC_CLK_TCK") for field in fields]
+
+
 def cpu():
     """Seconds of our processes that have ended, and of the machine's soft interrupts, of which none is told."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return used.ru_utime + used.ru_stime + (int(fields[6]) + int(fields[7])) / os.sysconf("SC_CLK_TCK")
+    *_, irq, softirq, _ = _processor_seconds()
+    return used.ru_utime + used.ru_stime + irq + softirq
 
 
 def busy():
     """Seconds of all processors that were not idle: of what goes on running, too, and of all else on the machine."""
-    fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, *rest = _processor_seconds()
+    return user + nice + system + sum(rest)
 
 
 def _both_stats(server, client):

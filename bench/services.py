@@ -3,7 +3,6 @@ something comes, so what they take of the processor counts beside what they do."
 
 import pathlib
 import re
-import shutil
 import signal
 import tempfile
 import time
@@ -26,9 +25,7 @@ def _expect_received(client, least):
 
 def _pair(ends, server_words, client_words, over_verbena, least, ready):
     """(what the client printed, CPU seconds of both ends). least: bytes that the client received; ready(server): it serves."""
-    for words in (server_words, client_words):
-        if not shutil.which(str(words[0])):
-            raise Failure(f"{words[0]} is not installed")
+    measure.expect_installed(server_words[0], client_words[0])
     before = measure.cpu()
     settings = ends.settings if over_verbena else None
     with Process(ends.server, _command(ends.server, over_verbena, server_words), settings=settings,
@@ -121,9 +118,7 @@ ISCSI_SECONDS = 3
 def iscsi(ends, over_verbena, blocks):
     """(reads of so many blocks of 512 bytes a second, 32 at once; CPU seconds a GB): libiscsi's initiator of tgt's target,
     over iSER or plain."""
-    for program in ("tgtd", "tgtadm", "iscsi-perf"):
-        if not shutil.which(program):
-            raise Failure(f"{program} is not installed")
+    measure.expect_installed("tgtd", "tgtadm", "iscsi-perf")
     kind, control = ("iser", "21") if over_verbena else ("iscsi", "22")
     settings = ends.settings if over_verbena else None
 
