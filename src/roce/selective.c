@@ -111,7 +111,6 @@ static bool keep(struct vb_qp *qp, vb_time at, vb_time now)
 		return false;
 	}
 	vb_roce(qp)->recovery.is_timing = false;
-	s->kept_at = at;
 	s->seen = (struct vb_seen){ 0 };
 	vb_rails_begin_account(qp);
 	return true;
@@ -206,7 +205,7 @@ static void measure(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	struct vb_selective *s = selective_of(qp);
 	vb_time sent_at = vb_sent_at(&s->sent, psn);
-	if (vb_psn_bit(s->sent.again, s->sent.mask, psn) || !vb_time_before(s->kept_at, sent_at))
+	if (vb_psn_bit(s->sent.again, s->sent.mask, psn) || !vb_time_before(s->sent.since, sent_at))
 		return;
 	s->rtt = vb_time_since(sent_at, now);
 	s->rtt_psn = psn;

@@ -94,7 +94,6 @@ struct vb_selective {
 	vb_time believed_rtt;            /* that is the least now */
 	vb_time rtt, rtt_at;             /* measured since account is kept, and not told; when one was told last */
 	uint32_t rtt_psn;                /* of the former */
-	vb_time kept_at;                 /* what left before that is taken to have left then */
 	uint32_t cut_psn;                /* congestion control has been told of losses of what comes before */
 	uint8_t in_earnest;              /* packets that were lost indeed since one was only late */
 	uint32_t peer_hold;              /* bytes that the peer holds */

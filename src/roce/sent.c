@@ -9,7 +9,7 @@
 enum { KINDS = 7 };
 
 /* One piece of memory: the times, and behind them the bits. */
-static bool make(struct vb_sent *sent, uint32_t psns)
+static bool make(struct vb_sent *sent, uint32_t psns, vb_time since)
 {
 	uint32_t places = vb_psn_places(psns), words = places / 64;
 	char *memory = calloc(1, places * sizeof(vb_time) + KINDS * words * sizeof(uint64_t));
@@ -17,6 +17,7 @@ static bool make(struct vb_sent *sent, uint32_t psns)
 		return false;
 	uint64_t *bits = (uint64_t *)(memory + places * sizeof(vb_time));
 	*sent = (struct vb_sent){ .mask = places - 1,
+		.since = since,
 		.sent_at = (vb_time *)memory,
 		.taken = bits,
 		.arrived = bits + words,
@@ -25,16 +26,16 @@ static bool make(struct vb_sent *sent, uint32_t psns)
 		.told = bits + 4 * words,
 		.second = bits + 5 * words,
 		.repeat = bits + 6 * words };
+	for (uint32_t i = 0; i < places; i++)
+		sent->sent_at[i] = since;
 	return true;
 }
 
 bool vb_sent_keep(struct vb_sent *sent, uint32_t una, uint32_t psns, vb_time now)
 {
 	assert(!vb_sent_is_kept(sent));
-	if (!make(sent, psns))
+	if (!make(sent, psns, now))
 		return false;
-	for (uint32_t i = 0; i < psns; i++)
-		sent->sent_at[vb_psn_add(una, i) & sent->mask] = now;
 	sent->known_psn = una;
 	return true;
 }
@@ -48,7 +49,7 @@ static void copy_bit(uint64_t *to, uint32_t to_mask, const uint64_t *from, uint3
 static bool grow(struct vb_sent *sent, uint32_t una, uint32_t psns)
 {
 	struct vb_sent larger;
-	if (!make(&larger, psns))
+	if (!make(&larger, psns, sent->since))
 		return false;
 	for (uint32_t i = 0; i <= sent->mask; i++) {
 		uint32_t psn = vb_psn_add(una, i);
@@ -167,5 +168,6 @@ void vb_sent_pass(struct vb_sent *sent, uint32_t from, uint32_t to)
 		vb_psn_clear(sent->told, sent->mask, psn);
 		vb_psn_clear(sent->second, sent->mask, psn);
 		vb_psn_clear(sent->repeat, sent->mask, psn);
+		sent->sent_at[psn & sent->mask] = sent->since;
 	}
 }

@@ -23,6 +23,7 @@ struct vb_sent {
 	uint64_t *second;  /* went by the second rail (rails.h) */
 	uint64_t *repeat;  /* a response that is asked for again of a request that the peer has executed */
 	vb_time *sent_at;
+	vb_time since; /* of all that left before the account began, and of what it does not know */
 };
 
 static inline bool vb_sent_is_kept(const struct vb_sent *sent)

@@ -90,6 +90,22 @@ static void sent__what_is_lost_is_found_or_arrives_or_leaves_again(void **state)
 	vb_sent_forget(&sent);
 }
 
+/* Such as what was sent before all was to be sent again, and is acknowledged before that. */
+static void sent__is_as_old_as_the_account_where_it_does_not_know(void **state)
+{
+	struct vb_sent sent = { 0 };
+	assert_true(vb_sent_keep(&sent, UNA, 3, -5));
+	assert_int_equal(vb_sent_at(&sent, psn_at(2)), -5);
+	assert_int_equal(vb_sent_at(&sent, psn_at(3)), -5);
+	assert_true(vb_sent_add(&sent, UNA, psn_at(3), 100, false, 8));
+	assert_int_equal(vb_sent_at(&sent, psn_at(102)), 8);
+	assert_int_equal(vb_sent_at(&sent, psn_at(103)), -5);
+	vb_sent_pass(&sent, psn_at(0), psn_at(4));
+	assert_int_equal(
+		vb_sent_at(&sent, vb_psn_add(psn_at(3), sent.mask + 1)), -5); /* the place of one that passed */
+	vb_sent_forget(&sent);
+}
+
 static void sent__grows_with_what_it_knows(void **state)
 {
 	struct vb_sent sent = { 0 };
@@ -145,6 +161,7 @@ int main(void)
 		cmocka_unit_test(sent__is_kept_from_una_on),
 		cmocka_unit_test(sent__next_of_a_kind_is_found_across_words),
 		cmocka_unit_test(sent__what_is_lost_is_found_or_arrives_or_leaves_again),
+		cmocka_unit_test(sent__is_as_old_as_the_account_where_it_does_not_know),
 		cmocka_unit_test(sent__grows_with_what_it_knows),
 		cmocka_unit_test(sent__places_are_used_anew),
 	};
