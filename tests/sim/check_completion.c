@@ -147,7 +147,7 @@ static void received(struct endpoint *end, const struct vb_wc *wc)
 		check_received(end, wc, bytes);
 	else if (end->connection->state == UP && !end->connection->may_break)
 		broken("qpn %06x: receive fails with status %u, for no reason", end->qpn, wc->status);
-	if (chance(300000))
+	if (chance(300000) && end->connection->state != ENDING) /* what is posted then is flushed too late */
 		recv_refill(end, 1);
 	if (chance(300000))
 		recv_refill_shared(host, 1);

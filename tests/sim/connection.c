@@ -267,7 +267,12 @@ void connection_repair(struct connection *connection)
 		}
 	}
 	connection_late(connection);
-	if (connection->state != FLUSHING) {
+	if (connection->state == FLUSHING) {
+		connection->state = ENDING;
+		repair_in(connection, 2 * VB_MS);
+		return;
+	}
+	if (connection->state != ENDING) {
 		trace("connection %u: to ERR", connection->index);
 		connection->state = FLUSHING;
 		to_error(&connection->ends[0]);

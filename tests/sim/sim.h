@@ -208,7 +208,7 @@ struct connection {
 	uint32_t slot_bytes, slots;
 	uint8_t timeout; /* code; 0: by chance */
 	vb_time ack_timeout;
-	enum { UP, BROKEN, FLUSHING } state;
+	enum { UP, BROKEN, FLUSHING, ENDING } state; /* ENDING: nothing is posted any more */
 	bool may_break;   /* a fault was injected: errors are to be expected until it is repaired */
 	bool is_silenced; /* one end has vanished: only a timeout tells */
 	bool is_repair_set;
