@@ -40,7 +40,7 @@ struct vb_qp {
 	atomic_int state; /* enum vb_qp_state */
 	uint32_t qpn;
 	uint16_t mtu;
-	uint16_t large_mtu; /* of SENDs and WRITEs that begin now; 0: the same (roce/large.h) */
+	uint16_t large_mtu; /* of messages that begin now; 0: the same (roce/large.h) */
 	uint16_t flow;
 	enum vb_qp_type type : 8;
 	uint8_t service; /* of its packets' opcodes: enum vb_service */
@@ -120,12 +120,6 @@ static inline uint32_t vb_packets_of(uint32_t length, uint32_t mtu)
 	return length <= mtu ? 1 : (uint32_t)(((uint64_t)length + mtu - 1) / mtu);
 }
 
-/* Packets that a message of length bytes takes which is cut by the path MTU. */
-static inline uint32_t vb_psn_count(const struct vb_qp *qp, uint32_t length)
-{
-	return vb_packets_of(length, qp->mtu);
-}
-
 /* The most bytes that a packet of its requests carries. */
 static inline uint32_t vb_largest_payload(const struct vb_qp *qp)
 {
@@ -136,12 +130,6 @@ static inline uint32_t vb_largest_payload(const struct vb_qp *qp)
 static inline uint32_t vb_mtu_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
 {
 	return wqe->is_large ? qp->large_mtu : qp->mtu;
-}
-
-/* Bytes of the packets before that one of a message which is cut by the path MTU. */
-static inline uint32_t vb_offset_of(const struct vb_qp *qp, uint32_t index)
-{
-	return index * qp->mtu;
 }
 
 static inline bool vb_has_tags(const struct vb_qp *qp)

@@ -118,9 +118,13 @@ size_t vb_pcap_note(const struct vb_packet *packet, enum vb_sent_again again, ch
 	case VB_PATH_ADDRESS:
 		add_address(&note, packet);
 		break;
+	case VB_READ_LARGE:
+		add(&note, "READ request of %u bytes, to be answered in large packets", packet->dma_length);
+		break;
 	default:
-		if (again != VB_SENT_FIRST)
-			add(&note, "%s", whys[again]);
+		break;
 	}
+	if (again != VB_SENT_FIRST)
+		add(&note, "%s%s", note.at > 0 ? "; " : "", whys[again]);
 	return note.at;
 }

@@ -255,8 +255,8 @@ static void receive_read_response(struct vb_qp *qp, const struct vb_packet *pack
 		vb_qp_fail(qp, VB_CAUSE_BAD_RESPONSE, VB_WC_BAD_RESP_ERR, now);
 		return;
 	}
-	if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, vb_offset_of(qp, index), packet->payload,
-		    packet->payload_length, index + 1 == wqe->psn_count)) {
+	if (!vb_scatter(qp->pd, &qp->known_lkey, wqe->sges, wqe->sge_count, bytes_before(qp, wqe, index),
+		    packet->payload, packet->payload_length, index + 1 == wqe->psn_count)) {
 		vb_qp_fail(qp, VB_CAUSE_LOCAL_SGE, VB_WC_LOC_PROT_ERR, now);
 		return;
 	}

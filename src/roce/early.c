@@ -6,6 +6,7 @@
 #include "roce/roce.h"
 #include "base/invariant.h"
 #include "roce/batch.h"
+#include "roce/large.h"
 #include "roce/responder.h"
 #include "roce/selective.h"
 
@@ -190,7 +191,7 @@ bool vb_early_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_time 
 {
 	struct vb_selective *s = selective_of(qp);
 	bool is_read = vb_packet_row(packet)->message == VB_MESSAGE_READ;
-	uint32_t span = is_read ? vb_psn_count(qp, packet->dma_length) : 1, end_before = s->requests.end_psn;
+	uint32_t span = is_read ? vb_large_span(qp, packet) : 1, end_before = s->requests.end_psn;
 	switch (vb_hold_put(&s->requests, qp->responder.expected_psn, packet, span, vb_roce_hold_of(qp))) {
 	case VB_HOLD_TAKEN:
 		note_held(qp, packet, span, end_before, now);

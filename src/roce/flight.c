@@ -225,14 +225,15 @@ void vb_flight_be_heard(struct vb_qp *qp)
 /* Two fit into the windows, so that one is asked for while the other comes; where the peer takes but one READ at a
  * time, one does, for each is a round trip. Large, for each costs a request and breaks a train twice; but when the
  * windows shrink, so do the pieces, for it is by pieces that responses can be held back. */
-uint32_t vb_flight_read_piece(const struct vb_qp *qp)
+uint32_t vb_flight_read_piece(const struct vb_qp *qp, uint32_t mtu)
 {
 	uint64_t window = window_of(qp), halves = qp->attr.max_rd_atomic > 1 ? 4 : 2;
 	if (window > vb_roce_lane_of(qp)->reads.limit)
 		window = vb_roce_lane_of(qp)->reads.limit;
-	uint32_t piece = 1u << (31 - __builtin_clz(VB_READ_PIECE_MIN / qp->mtu));
-	while (vb_offset_of(qp, 2 * piece) <= VB_READ_PIECE_MAX &&
-		halves * piece * (qp->mtu + vb_roce(qp)->overhead) <= window)
+	uint32_t piece = 1;
+	while ((piece + 1) * mtu <= VB_READ_PIECE_MIN ||
+		(2 * piece * mtu <= VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 8 &&
+			halves * piece * (mtu + vb_roce(qp)->overhead) <= window))
 		piece *= 2;
 	assert(piece > 0 && (piece & (piece - 1)) == 0);
 	return piece;

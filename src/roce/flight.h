@@ -84,7 +84,8 @@ void vb_flight_end_turn(struct vb_qp *qp);
 void vb_flight_turn_to(struct vb_qp *qp, struct vb_peer *peer);
 void vb_flight_fall_silent(struct vb_qp *qp);
 void vb_flight_be_heard(struct vb_qp *qp);
-uint32_t vb_flight_read_piece(const struct vb_qp *qp); /* packets of a READ that are to be asked for at a time */
+/* Packets of a READ, of mtu bytes, that are to be asked for at a time. */
+uint32_t vb_flight_read_piece(const struct vb_qp *qp, uint32_t mtu);
 
 void vb_flight_check(const struct vb_qp *qp);
 

@@ -55,7 +55,7 @@ static void fill(const struct vb_qp *qp, struct vb_packet *packet)
 	packet->hold_bytes = config->hold_bytes;
 	packet->large_mtu = vb_large_offer(qp);
 	packet->hello =
-		(config->fails_over ? VB_HELLO_TAKES_PATHS : 0) | (s && s->large.is_taken ? VB_HELLO_HEARD_LARGE : 0);
+		(config->fails_over ? VB_HELLO_TAKES_PATHS : 0) | (s && s->large.is_heard ? VB_HELLO_HEARD_LARGE : 0);
 }
 
 void vb_hello_emit(struct vb_qp *qp, struct vb_batch *batch)
@@ -103,6 +103,8 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 	vb_large_agree(qp, packet->large_mtu);
 	if (vb_large_note_hello(qp, packet))
 		vb_congestion_note_large(qp);
+	if (state != VB_QPS_RTR && vb_large_ask_in_turn(qp))
+		vb_roce_schedule(qp);
 	vb_roce(qp)->hello_is_due = false;
 	if (packet->hello & VB_HELLO_TAKES_PATHS)
 		vb_failover_agree(qp, is_answer);

@@ -121,7 +121,7 @@ struct vb_qp_account {
 	uint32_t sent_again, probes;       /* after a loss; after silence, to hear what was lost */
 	vb_time least_rtt, rtt;            /* round trips: the shortest, and the mean; 0: none was measured */
 	enum vb_recovers recovers;         /* of an unreliable QP: nothing */
-	uint32_t large_mtu;                /* of its SENDs and WRITEs; 0: they go by the path MTU */
+	uint32_t large_mtu;                /* of its messages' packets; 0: they go by the path MTU */
 	struct vb_paths_account paths;
 	struct vb_moves moves; /* of one that does not fail over: all 0 but its addresses */
 };

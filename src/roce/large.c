@@ -62,6 +62,14 @@ static void ask(struct vb_qp *qp)
 	assert(large->asked <= ASKED_MOST);
 }
 
+bool vb_large_ask_in_turn(struct vb_qp *qp)
+{
+	struct vb_large *large = large_of(qp);
+	if (large->is_heard && !large->is_proved)
+		ask(qp);
+	return large->is_due;
+}
+
 bool vb_large_may_go(struct vb_qp *qp)
 {
 	const struct vb_large *large = large_of(qp);
@@ -71,12 +79,21 @@ bool vb_large_may_go(struct vb_qp *qp)
 	return false;
 }
 
+bool vb_large_may_come(struct vb_qp *qp)
+{
+	const struct vb_large *large = large_of(qp);
+	if (large && large->is_heard)
+		return vb_large_may_go(qp);
+	ask(qp);
+	return false;
+}
+
 void vb_large_readdress(struct vb_qp *qp)
 {
 	struct vb_large *large = large_of(qp);
 	if (!large)
 		return;
-	large->is_proved = false;
+	large->is_proved = large->is_heard = false;
 	large->asked = 0;
 }
 
@@ -84,6 +101,22 @@ uint32_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length)
 {
 	const struct vb_large *large = large_of(qp);
 	return payload_length > qp->mtu && large && large->is_taken ? large->agreed : qp->mtu;
+}
+
+bool vb_large_is_taken(const struct vb_qp *qp)
+{
+	const struct vb_large *large = large_of(qp);
+	return large && large->is_taken;
+}
+
+uint16_t vb_large_of_read(const struct vb_qp *qp, const struct vb_packet *request)
+{
+	return request->opcode == VB_READ_LARGE && vb_large_is_taken(qp) ? large_of(qp)->agreed : qp->mtu;
+}
+
+uint32_t vb_large_span(const struct vb_qp *qp, const struct vb_packet *request)
+{
+	return vb_packets_of(request->dma_length, vb_large_of_read(qp, request));
 }
 
 void vb_large_pad(struct vb_batch *batch, struct vb_outgoing *out, uint16_t length)
@@ -99,8 +132,8 @@ bool vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello)
 {
 	struct vb_large *large = large_of(qp);
 	assert(large);
-	if (large->agreed && hello->payload_length >= (uint32_t)large->agreed + VB_LARGE_HEADERS)
-		large->is_taken = true;
+	if (large->agreed && hello->payload_length == (uint32_t)large->agreed + VB_LARGE_HEADERS)
+		large->is_taken = large->is_heard = true;
 	if (!large->agreed || large->asked == 0 || large->is_proved || !(hello->hello & VB_HELLO_HEARD_LARGE))
 		return false;
 	large->is_proved = true;

@@ -40,10 +40,17 @@ static void fill_extension_headers(
 		packet->inv_rkey = wqe->imm_or_inv;
 }
 
+static uint8_t opcode_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, bool is_first, bool is_last)
+{
+	if (is_read(wqe) && wqe->is_large)
+		return VB_READ_LARGE;
+	return (uint8_t)(qp->service | operation_of(wqe, is_first, is_last));
+}
+
 bool vb_requester_build(struct vb_qp *qp, struct vb_batch *batch, struct vb_send_wqe *wqe, uint32_t index, uint32_t end)
 {
 	bool is_first = index == 0, is_last = end == wqe->psn_count;
-	uint8_t opcode = (uint8_t)(qp->service | operation_of(wqe, is_first, is_last));
+	uint8_t opcode = opcode_of(qp, wqe, is_first, is_last);
 	struct vb_outgoing *out = vb_batch_add(batch, qp, opcode, &qp->attr.av);
 	const struct vb_opcode *row = &vb_opcodes[opcode];
 	assert(index < end && end <= wqe->psn_count);
@@ -125,7 +132,7 @@ static bool wants_ack(struct vb_qp *qp, const struct vb_send_wqe *wqe, uint32_t 
  * asked for again as it was: responders remember each request. So sizes change one after the other. */
 static void size_next_piece(struct vb_qp *qp, struct vb_send_wqe *wqe, uint32_t index)
 {
-	uint32_t piece = vb_flight_read_piece(qp);
+	uint32_t piece = vb_flight_read_piece(qp, vb_mtu_of(qp, wqe));
 	bool is_settled = wqe->read.changed_at == 0 ||
 			  vb_psn_diff(qp->requester.una_psn, vb_psn_add(wqe->first_psn, wqe->read.changed_at)) >= 0;
 	if (piece == wqe->read.piece || !is_settled)

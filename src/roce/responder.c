@@ -74,7 +74,7 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint64_t be
 {
 	struct vb_responses *rs = &vb_roce(qp)->responses;
 	const struct vb_opcode *row = vb_packet_row(packet);
-	uint32_t psn_count = row->message == VB_MESSAGE_READ ? vb_psn_count(qp, packet->dma_length) : 1;
+	uint32_t psn_count = row->message == VB_MESSAGE_READ ? vb_large_span(qp, packet) : 1;
 
 	assert(packet->psn == qp->responder.expected_psn);
 	qp->responder.expected_psn = vb_psn_add(packet->psn, psn_count);
@@ -184,7 +184,7 @@ bool vb_responder_refuse_again(struct vb_qp *qp, const struct vb_packet *packet,
 		return false;
 	if (ahead < 0 && vb_is_answered_by_a_response(row)) {
 		if (row->message != VB_MESSAGE_READ || packet->dma_length > VB_MAX_MESSAGE_BYTES ||
-			(uint32_t)-ahead >= vb_psn_count(qp, packet->dma_length))
+			(uint32_t)-ahead >= vb_large_span(qp, packet))
 			return false;
 		rs->refusal_psn = packet->psn;
 	}
@@ -199,6 +199,10 @@ void vb_responder_receive(struct vb_qp *qp, const struct vb_packet *packet, vb_t
 
 	if (state != VB_QPS_RTR && state != VB_QPS_RTS && state != VB_QPS_SQD) {
 		vb_count(qp->lane, VB_DROP_QP_STATE, 1);
+		return;
+	}
+	if (packet->opcode == VB_READ_LARGE && !vb_large_is_taken(qp)) {
+		vb_count(qp->lane, VB_DROP_TRANSPORT, 1);
 		return;
 	}
 	vb_responder_establish(qp);

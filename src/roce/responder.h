@@ -12,6 +12,7 @@ struct vb_resource {
 	bool is_active;    /* responses next_psn .. end_psn - 1 are to be sent */
 	bool is_repeat;    /* the present round answers a duplicate */
 	bool was_answered; /* all responses have left at least once */
+	uint16_t mtu;      /* by which they are cut */
 	uint32_t first_psn, psn_count;
 	uint32_t start_psn, next_psn, end_psn; /* of the present round of responses */
 	uint32_t end_length;                   /* bytes of the message up to end_psn */

@@ -6,6 +6,7 @@
 #include "base/invariant.h"
 #include "roce/batch.h"
 #include "core/events.h"
+#include "roce/large.h"
 #include "core/memory.h"
 #include "roce/peers.h"
 #include "core/queues.h"
@@ -244,6 +245,7 @@ void vb_responder_answer(struct vb_qp *qp, const struct vb_packet *packet, uint3
 		.is_used = true,
 		.is_atomic = !is_read,
 		.is_write = !is_read && row->message != VB_MESSAGE_ATOMIC,
+		.mtu = vb_large_of_read(qp, packet),
 		.first_psn = packet->psn,
 		.psn_count = psn_count,
 		.va = packet->va,
@@ -270,6 +272,12 @@ void vb_responder_drop_resources(struct vb_qp *qp)
 	assert(rs->active_resources == 0);
 }
 
+/* Bytes of its responses before that one. */
+static uint32_t offset_of(const struct vb_resource *resource, uint32_t psn)
+{
+	return ((psn - resource->first_psn) & VB_PSN_MASK) * resource->mtu;
+}
+
 /* The READ that was executed, and has a response of that PSN. */
 static const struct vb_resource *of_psn(const struct vb_qp *qp, uint32_t psn)
 {
@@ -294,8 +302,7 @@ static struct vb_resource *remembered(struct vb_qp *qp, const struct vb_packet *
 			continue;
 		if (is_atomic)
 			return resource;
-		uint32_t offset = vb_offset_of(qp, index);
-		if (packet->rkey == resource->rkey && packet->va == resource->va + offset)
+		if (packet->rkey == resource->rkey && packet->va == resource->va + offset_of(resource, packet->psn))
 			return resource;
 	}
 	return NULL;
@@ -319,10 +326,10 @@ bool vb_responder_has_repeats(const struct vb_qp *qp)
 
 static void repeat_read(struct vb_qp *qp, struct vb_resource *resource, const struct vb_packet *packet)
 {
-	uint32_t offset = vb_offset_of(qp, (packet->psn - resource->first_psn) & VB_PSN_MASK);
+	uint32_t offset = offset_of(resource, packet->psn);
 	/* Of a longer one the part is answered that is remembered: the peer had asked for a piece of it by itself. */
 	uint32_t rest = resource->length - offset, length = packet->dma_length < rest ? packet->dma_length : rest;
-	uint32_t end = vb_psn_add(packet->psn, vb_psn_count(qp, length));
+	uint32_t end = vb_psn_add(packet->psn, vb_packets_of(length, resource->mtu));
 
 	/* What has not left for the first time leaves in its turn. */
 	bool has_left = !resource->is_active || vb_psn_diff(resource->next_psn, end) >= 0;
@@ -370,6 +377,13 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 }
 
 /* ---- Responses --------------------------------------------------------------------------------------------------- */
+
+/* A First's AETH would make it longer than the Middles, and so no part of their train. No requester of ours reads it.
+ */
+static bool goes_without_first(const struct vb_qp *qp, const struct vb_resource *resource)
+{
+	return resource->mtu > qp->mtu;
+}
 
 static uint8_t read_response_opcode(bool is_first, bool is_last)
 {
@@ -425,8 +439,8 @@ static bool emit_repeat(struct vb_qp *qp, struct vb_batch *batch)
 	struct vb_repeat *repeat = &s->repeats[s->repeat_first];
 	const struct vb_resource *resource = of_psn(qp, repeat->psn);
 	struct vb_reach reach = { 0 };
-	uint32_t offset = resource ? vb_offset_of(qp, (repeat->psn - resource->first_psn) & VB_PSN_MASK) : 0;
-	uint32_t rest = resource ? resource->length - offset : 0, length = rest < qp->mtu ? rest : qp->mtu;
+	uint32_t offset = resource ? offset_of(resource, repeat->psn) : 0, mtu = resource ? resource->mtu : 0;
+	uint32_t rest = resource ? resource->length - offset : 0, length = rest < mtu ? rest : mtu;
 	bool is_gone =
 		!resource || (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey,
 						    resource->va + offset, length, VB_ACCESS_REMOTE_READ, &reach));
@@ -459,9 +473,9 @@ static bool drop_repeat(struct vb_qp *qp, struct vb_resource *resource, struct v
 static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
 {
 	uint32_t psn = resource->next_psn;
-	uint32_t offset = vb_offset_of(qp, (psn - resource->first_psn) & VB_PSN_MASK);
+	uint32_t offset = offset_of(resource, psn);
 	bool is_last = vb_psn_add(psn, 1) == resource->end_psn;
-	uint32_t length = is_last ? resource->end_length - offset : qp->mtu;
+	uint32_t length = is_last ? resource->end_length - offset : resource->mtu;
 	struct vb_reach reach = { 0 };
 
 	if (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey, resource->va + offset, length,
@@ -471,7 +485,8 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 		refuse_rest(qp, psn, VB_NAK_REMOTE_ACCESS, VB_CAUSE_REMOTE_BAD_RKEY, now);
 		return false;
 	}
-	uint8_t opcode = qp->service | read_response_opcode(psn == resource->start_psn, is_last);
+	bool is_first = psn == resource->start_psn && (is_last || !goes_without_first(qp, resource));
+	uint8_t opcode = qp->service | read_response_opcode(is_first, is_last);
 	add_read_response(qp, batch, resource, opcode, psn, length ? vb_load(&reach, length) : NULL, length);
 	if (resource->is_repeat && !again(qp, batch, psn))
 		return drop_repeat(qp, resource, batch, now);

@@ -117,10 +117,10 @@ bool vb_roce_is_quiet(const struct vb_qp *qp)
 
 void vb_roce_cut(struct vb_qp *qp, struct vb_send_wqe *wqe)
 {
-	wqe->is_large = wqe->length > qp->mtu && !is_read(wqe) && vb_large_may_go(qp);
+	wqe->is_large = wqe->length > qp->mtu && (is_read(wqe) ? vb_large_may_come(qp) : vb_large_may_go(qp));
 	wqe->psn_count = vb_packets_of(wqe->length, vb_mtu_of(qp, wqe));
 	if (is_read(wqe)) {
-		wqe->read.piece = vb_flight_read_piece(qp);
+		wqe->read.piece = vb_flight_read_piece(qp, vb_mtu_of(qp, wqe));
 		wqe->read.changed_at = 0;
 	} else if (wqe->psn_count > 1) {
 		wqe->whole.stamp = NULL;

@@ -113,6 +113,7 @@ const struct vb_opcode vb_opcodes[256] = {
 	[VB_PATH_PROBE]   = { "vb.path_probe",   PLAIN(PATHETH, END),    KIND(PATH, ONLY, NONE) },
 	[VB_PATH_ANSWER]  = { "vb.path_answer",  PLAIN(PATHETH, END),    KIND(PATH, ONLY, NONE), .is_response = true },
 	[VB_PATH_ADDRESS] = { "vb.path_address", PLAIN(PATHETH, ADDRESSETH), KIND(PATH, ONLY, NONE) },
+	[VB_READ_LARGE]   = { "vb.read_large",   PLAIN(RETH, END),       KIND(READ, ONLY, NONE) },
 };
 
 /* clang-format on */

@@ -54,6 +54,7 @@ enum {
 	VB_PATH_PROBE = 0xE4,
 	VB_PATH_ANSWER = 0xE5,
 	VB_PATH_ADDRESS = 0xE6,
+	VB_READ_LARGE = 0xE7, /* a READ request of RC, to be answered in large packets: roce/large.h */
 };
 
 enum vb_header {

@@ -7,7 +7,7 @@
 #include "../paced.h"
 
 /* The first PSNs that a QP receives and sends; both wrap soon. */
-enum { RQ_PSN = 0xFFFFFE, SQ_PSN = 0xFFFFFC };
+enum { RQ_PSN = 0xFFFFFE, SQ_PSN = 0xFFFFFC, LARGE = 700 };
 
 struct input input;
 struct scene scene;
@@ -97,7 +97,7 @@ static void create_xrc_srq(unsigned i)
 void scene_open(uint32_t peer_qpn, uint32_t region, uint32_t longest, struct vb_epochs *epochs)
 {
 	struct vb_nic_config nic = {
-		.seed = 1, .mtu = 256, .large_mtu = 700, .advertise_credits = take(1) & 1, .epochs = epochs
+		.seed = 1, .mtu = 256, .large_mtu = LARGE, .advertise_credits = take(1) & 1, .epochs = epochs
 	};
 	struct vb_lane_config lane = { .seed = 1,
 		.slot = 1,
@@ -257,9 +257,10 @@ static void read_headers(struct vb_packet *packet)
 	} else if (row->message == VB_MESSAGE_HELLO) {
 		packet->hold_bytes = dma_length;
 		packet->hello = syndrome;
-		if (dma_length % 4) /* of this connection */
+		packet->large_mtu = VB_LARGE_MTU; /* the scene's is less */
+		if (dma_length % 4)               /* of this connection */
 			packet->psn = syndrome & VB_HELLO_ANSWERS ? SQ_PSN : RQ_PSN;
-	} else if ((packet->opcode & 0xe0) == VB_UD || (packet->opcode & 0xe0) == VB_MANUFACTURER) {
+	} else if ((packet->opcode & 0xe0) == VB_UD || row->message == VB_MESSAGE_ECHO) {
 		packet->qkey = 5;
 		packet->src_qpn = scene.peer_qpn;
 		packet->imm = imm_or_inv;
@@ -290,6 +291,14 @@ static void read_path(struct vb_packet *packet, struct vb_path *path, const stru
 		path->dst = further(&path->dst);
 }
 
+/* Such as shows that large packets come through, or is one. */
+static uint32_t some_large(const struct vb_packet *packet, uint32_t length)
+{
+	if (packet->opcode == VB_HELLO)
+		return LARGE + VB_LARGE_HEADERS;
+	return length == 256 ? LARGE : length;
+}
+
 static void receive(void)
 {
 	static uint8_t payload[VB_LARGE_MTU];
@@ -318,6 +327,8 @@ static void receive(void)
 	packet.payload_length = vb_packet_row(&packet)->payload == VB_PAYLOAD_NONE ? 0
 				: flags & 8                                        ? 256
 										   : take(2) % 300;
+	if (flags & 128)
+		packet.payload_length = some_large(&packet, packet.payload_length);
 	if (vb_packet_row(&packet)->payload == VB_PAYLOAD_EIGHT)
 		packet.payload_length = 8;
 	packet.payload = payload;

@@ -12,20 +12,23 @@ enum { MESSAGE = 64 << 20, MTU = 4096, FIRST_PSN = 100 };
 static void piece__is_the_largest_of_which_two_fit_the_windows(void **state)
 {
 	struct vb_roce_lane lane = { .reads.limit = UINT64_MAX };
+	static const uint32_t mtus[] = { 256, 512, 1024, 1344, 1408, 2048, 4096, 8128, VB_LARGE_MTU };
 	struct vb_roce_qp roce = { .overhead = VB_PACKET_OVERHEAD };
 	struct vb_qp *qp = &roce.qp;
 	qp->lane = &lane.lane;
 	qp->is_reliable = true;
 	qp->attr.max_rd_atomic = 2;
-	for (qp->mtu = 256; qp->mtu <= 4096; qp->mtu *= 2) {
+	for (unsigned i = 0; i < COUNT_OF(mtus); i++) {
+		const uint32_t mtu = mtus[i];
 		for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
 			roce.congestion.cc.window_bytes = window;
-			uint32_t piece = vb_flight_read_piece(qp), bytes = piece * qp->mtu;
-			uint32_t cost = piece * (qp->mtu + VB_PACKET_OVERHEAD);
+			uint32_t piece = vb_flight_read_piece(qp, mtu), bytes = piece * mtu;
+			uint32_t cost = piece * (mtu + VB_PACKET_OVERHEAD);
+			bool is_least = bytes / 2 + mtu / 2 < VB_READ_PIECE_MIN;
 			assert_int_equal(piece & (piece - 1), 0);
-			assert_in_range(bytes, VB_READ_PIECE_MIN, VB_READ_PIECE_MAX);
-			assert_true(bytes == VB_READ_PIECE_MIN || 2 * cost <= window);
-			assert_true(bytes == VB_READ_PIECE_MAX || 4 * cost > window);
+			assert_in_range(bytes, VB_READ_PIECE_MIN - mtu, VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 8);
+			assert_true(is_least || 2 * cost <= window);
+			assert_true(2 * bytes > VB_READ_PIECE_MAX || 4 * cost > window);
 		}
 	}
 }
@@ -42,7 +45,7 @@ static void piece__fills_the_window_where_the_peer_takes_one_read(void **state)
 	qp->attr.max_rd_atomic = 1;
 	for (uint32_t window = VB_CC_START_WINDOW; window <= VB_MAX_WINDOW; window += 4096) {
 		roce.congestion.cc.window_bytes = window;
-		uint32_t piece = vb_flight_read_piece(qp), bytes = piece * qp->mtu,
+		uint32_t piece = vb_flight_read_piece(qp, qp->mtu), bytes = piece * qp->mtu,
 			 cost = piece * (qp->mtu + VB_PACKET_OVERHEAD);
 		assert_true(bytes == VB_READ_PIECE_MIN || cost <= window);
 		assert_true(bytes == VB_READ_PIECE_MAX || 2 * cost > window);
@@ -56,8 +59,12 @@ static void piece__is_held_to_the_receive_buffer_too(void **state)
 	struct vb_qp *qp = &roce.qp;
 	qp->lane = &lane.lane;
 	qp->is_reliable = true;
-	qp->mtu = 4096;
-	assert_int_equal(vb_flight_read_piece(qp) * qp->mtu, VB_READ_PIECE_MIN);
+	static const uint32_t mtus[] = { 1024, 1344, 1408, 4096, 8128, VB_LARGE_MTU };
+	for (unsigned i = 0; i < COUNT_OF(mtus); i++) {
+		uint32_t piece = vb_flight_read_piece(qp, mtus[i]);
+		assert_true(piece * (mtus[i] + VB_PACKET_OVERHEAD) <= lane.reads.limit);
+		assert_true((piece + 1) * mtus[i] > VB_READ_PIECE_MIN);
+	}
 }
 
 struct scene {

@@ -27,12 +27,20 @@ static unsigned hellos(const struct two *two, unsigned end)
 	return two->end[end].left[VB_HELLO];
 }
 
+static unsigned data_left(const struct two *two)
+{
+	unsigned left = 0;
+	for (unsigned link = 0; link < COUNT_OF(two->end[0].data); link++)
+		left += two->end[0].data[link] + two->end[1].data[link];
+	return left;
+}
+
 /* The message is 4,096 bytes: four packets of the path MTU, or two that are large. */
 static unsigned packets_of_a_message(struct two *two, enum vb_wr_opcode opcode)
 {
-	unsigned before = two->end[0].data[0] + two->end[1].data[0];
+	unsigned before = data_left(two);
 	exchange(two, 0, opcode, 1);
-	return two->end[0].data[0] + two->end[1].data[0] - before;
+	return data_left(two) - before;
 }
 
 static void large__is_used_once_a_packet_of_that_size_has_come_through(void **state)
@@ -43,19 +51,59 @@ static void large__is_used_once_a_packet_of_that_size_has_come_through(void **st
 	exchange(two, 0, VB_WR_RDMA_WRITE, 3); /* before one of them leaves the question, after it its answer comes */
 	assert_int_equal(two->end[0].longest, LARGE + VB_LARGE_HEADERS); /* the question */
 	assert_int_equal(sends(two, 0), LARGE);
-	assert_int_equal(hellos(two, 0), 2);
+	assert_int_equal(hellos(two, 0), 2 + 1); /* it has answered the other's question, too */
 	assert_int_equal(
 		rig_counter(two->end[0].rig, VB_TX_BYTES), 4 * MESSAGE); /* the question's length does not count */
 	assert_int_equal(rig_counter(two->end[1].rig, VB_RX_BYTES), 4 * MESSAGE);
 	exchange(two, 0, VB_WR_RDMA_WRITE, 20);
 	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
 	assert_written(two, 0);
-	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 4);
-	assert_int_equal(hellos(two, 0), 2);
-	assert_int_equal(sends(two, 1), 0); /* the other end has sent nothing */
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 2);
+	assert_int_equal(hellos(two, 0), 2 + 1);
+	assert_int_equal(sends(two, 1), LARGE); /* though the other end has sent nothing */
+	assert_int_equal(hellos(two, 1), 2 + 1);
 	exchange(two, 1, VB_WR_RDMA_WRITE, 20);
 	assert_int_equal(sends(two, 1), LARGE);
 	assert_written(two, 1);
+	close_two(two);
+}
+
+static void assert_read(const struct two *two, unsigned by)
+{
+	assert_memory_equal(two->end[1 - by].rig->memory, two->end[by].rig->memory + RIG_BYTES / 2, RIG_BYTES / 2);
+}
+
+static void large__is_how_reads_are_answered_once_both_ways_carry_it(void **state)
+{
+	struct two *two = open_large(LARGE, 4096);
+	exchange(two, 0, VB_WR_RDMA_READ, 20);
+	assert_int_equal(two->end[1].longest, LARGE + VB_LARGE_HEADERS);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 2);
+	assert_true(two->end[0].left[VB_READ_LARGE] > 0);
+	unsigned firsts = two->end[1].left[VB_READ_RESPONSE_FIRST]; /* of before */
+	assert_read(two, 0);
+	unsigned psns = two->end[1].qp->responder.expected_psn;
+	exchange(two, 0, VB_WR_RDMA_READ, 1);
+	assert_int_equal((two->end[1].qp->responder.expected_psn - psns) & VB_PSN_MASK, 2);
+	assert_int_equal(two->end[1].left[VB_READ_RESPONSE_FIRST], firsts);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	close_two(two);
+}
+
+/* The peer's question is lost, and asked again; ours has come through meanwhile. */
+static void large__is_not_how_reads_are_answered_where_only_one_way_carries_it(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	two->carried_from[1] = RIG_MTU;
+	exchange(two, 0, VB_WR_RDMA_READ, 20);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 4);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	assert_int_equal(two->end[0].left[VB_READ_LARGE], 0);
+	two->carried_from[1] = LARGE;
+	run(two, 50 * VB_MS);
+	exchange(two, 0, VB_WR_RDMA_READ, 4);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 2);
+	assert_read(two, 0);
 	close_two(two);
 }
 
@@ -185,6 +233,27 @@ static void large__packets_are_sent_again_as_they_were(void **state)
 	close_two(two);
 }
 
+/* Requests and responses: each is lost once in a while, and asked for again as it was. */
+static void large__responses_are_asked_for_again_as_they_were(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	exchange(two, 0, VB_WR_RDMA_READ, 20);
+	memset(two->end[1].rig->memory, 9, RIG_BYTES / 2);
+	unsigned before = two->end[0].left[VB_READ_REQUEST];
+	for (unsigned i = 0; i < 40; i++) {
+		two->end[i % 2].deaf_to_data = 1 + i % 3;
+		for (unsigned k = 0; k < 8; k++)
+			post(two, 0, i % 5 == k ? VB_WR_RDMA_WRITE : VB_WR_RDMA_READ);
+		run(two, 20 * VB_MS);
+	}
+	run(two, 400 * VB_MS);
+	assert_int_equal(two->end[0].done, two->end[0].posted);
+	assert_true(counter(two, 0, VB_LOST) > 0);
+	assert_int_equal(two->end[0].left[VB_READ_REQUEST], before);
+	assert_read(two, 0);
+	close_two(two);
+}
+
 /* A connection that was reset is another one. */
 static void large__ends_with_its_connection(void **state)
 {
@@ -218,6 +287,26 @@ static void large__goes_over_to_another_link_with_its_connection(void **state)
 	assert_int_equal(two->end[0].data[1], left + 2);
 	assert_int_equal(hellos(two, 0), asked); /* it has been asked there already */
 	assert_written(two, 0);
+	close_two(two);
+}
+
+/* The other link carries large packets one way alone. */
+static void large__is_not_how_reads_are_answered_by_another_link_before_one_has_come_by_it(void **state)
+{
+	struct two *two = open_two(2, 2);
+	let_link_carry(two, 0, LARGE);
+	let_link_carry(two, 1, LARGE);
+	exchange(two, 0, VB_WR_RDMA_READ, 20);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 2);
+	cut(two, 0);
+	two->carried_from[1] = RIG_MTU;
+	memset(two->end[1].rig->memory, 5, RIG_BYTES / 2);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1); /* it has moved when that is done */
+	exchange(two, 0, VB_WR_RDMA_READ, 20);
+	assert_int_equal(counter(two, 0, VB_PATH_MOVES), 1);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 4);
+	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
+	assert_read(two, 0);
 	close_two(two);
 }
 
@@ -279,6 +368,25 @@ static void receiver__refuses_large_packets_that_were_not_shown_to_come_through(
 	close_two(two);
 }
 
+static void receiver__drops_a_read_by_large_packets_that_were_not_shown_to_come_through(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	struct end *end = &two->end[1];
+	exchange(two, 0, VB_WR_RDMA_WRITE, 1);
+	for (uint32_t ahead = 0; ahead < 3; ahead += 2)
+		rig_receive(end->rig, end->qp,
+			(struct vb_packet){ .opcode = VB_READ_LARGE,
+				.psn = (end->qp->responder.expected_psn + ahead) & VB_PSN_MASK,
+				.va = (uintptr_t)end->rig->memory,
+				.rkey = vb_mr_key(end->rig->mr),
+				.dma_length = 3 * LARGE });
+	assert_int_equal(counter(two, 1, VB_DROP_TRANSPORT), 2);
+	assert_int_equal(vb_state(end->qp), VB_QPS_RTS);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 8);
+	assert_written(two, 0);
+	close_two(two);
+}
+
 static void receiver__knows_the_size_of_a_message_by_its_first(void **state)
 {
 	static const struct {
@@ -316,6 +424,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(large__is_used_once_a_packet_of_that_size_has_come_through),
+		cmocka_unit_test(large__is_how_reads_are_answered_once_both_ways_carry_it),
+		cmocka_unit_test(large__is_not_how_reads_are_answered_where_only_one_way_carries_it),
 		cmocka_unit_test(large__is_not_used_unless_both_ends_do_so),
 		cmocka_unit_test(large__is_the_links_path_mtu_where_that_is_all_it_carries),
 		cmocka_unit_test(large__is_offered_whatever_path_mtu_was_asked_for),
@@ -325,11 +435,14 @@ int main(void)
 		cmocka_unit_test(large__is_asked_for_again_when_the_question_was_lost),
 		cmocka_unit_test(large__is_used_as_long_as_the_link_carries_it),
 		cmocka_unit_test(large__packets_are_sent_again_as_they_were),
+		cmocka_unit_test(large__responses_are_asked_for_again_as_they_were),
 		cmocka_unit_test(large__ends_with_its_connection),
 		cmocka_unit_test(large__goes_over_to_another_link_with_its_connection),
+		cmocka_unit_test(large__is_not_how_reads_are_answered_by_another_link_before_one_has_come_by_it),
 		cmocka_unit_test(large__is_asked_for_again_where_packets_go_another_way),
 		cmocka_unit_test(large__fits_into_every_window),
 		cmocka_unit_test(receiver__refuses_large_packets_that_were_not_shown_to_come_through),
+		cmocka_unit_test(receiver__drops_a_read_by_large_packets_that_were_not_shown_to_come_through),
 		cmocka_unit_test(receiver__knows_the_size_of_a_message_by_its_first),
 		cmocka_unit_test(receiver__takes_any_length_of_an_only_up_to_the_large_one),
 	};

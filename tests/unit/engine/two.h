@@ -13,8 +13,9 @@ enum { STEP_US = 50, MESSAGE = 4 * RIG_MTU };
 struct end {
 	struct rig *rig;
 	struct vb_qp *qp;
-	bool hears[3];    /* what comes by that link */
-	unsigned deaf_to; /* so many further addresses that come next are lost */
+	bool hears[3];         /* what comes by that link */
+	unsigned deaf_to;      /* so many further addresses that come next are lost */
+	unsigned deaf_to_data; /* and so many requests and responses, each second one */
 	unsigned done, posted;
 	unsigned left[256]; /* packets of each opcode, ever */
 	unsigned data[3];   /* and with a payload, by each link */
@@ -26,6 +27,7 @@ struct two {
 	vb_time now;
 	unsigned steps, slowness; /* the second end has a turn each so many steps */
 	uint32_t carried;         /* on each link, behind the longest headers; longer packets are lost */
+	uint32_t carried_from[2]; /* the same, of what an end sends; 0: no less */
 };
 
 static inline struct vb_gid address(unsigned end, unsigned link)
@@ -112,6 +114,12 @@ static inline void deliver(struct two *two, struct end *to, const struct vb_batc
 	unsigned link = path.dst.raw[13] - 1u;
 	uint32_t length = vb_packet_row(&packet)->headers_length + packet.payload_length;
 	if (path.src.raw[13] != path.dst.raw[13] || !to->hears[link] || length > two->carried + LONGEST_HEADERS)
+		return;
+	uint32_t of_end = two->carried_from[to == &two->end[0]];
+	if (of_end && length > of_end + LONGEST_HEADERS)
+		return;
+	bool is_data = packet.payload_length > 0 || vb_packet_row(&packet)->message == VB_MESSAGE_READ;
+	if (is_data && packet.opcode != VB_HELLO && to->deaf_to_data > 0 && to->deaf_to_data-- % 2)
 		return;
 	if (packet.opcode == VB_PATH_ADDRESS && packet.path_number && to->deaf_to > 0 && to->deaf_to--)
 		return;

@@ -294,6 +294,8 @@ static void note__says_what_our_own_packets_say(void **state)
 			"asks whether this path works, question 4; it is the one in use" },
 		{ { .opcode = VB_PATH_ANSWER, .secret = 12345678, .path_number = 4, .path_flags = VB_PATH_IS_PROVED },
 			"answers question 4; takes what comes by this path" },
+		{ { .opcode = VB_READ_LARGE, .dma_length = 65536 },
+			"READ request of 65536 bytes, to be answered in large packets" },
 		{ { .opcode = VB_SEND_ONLY }, "" },
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -316,6 +318,10 @@ static void note__says_why_a_packet_is_sent_again(void **state)
 		vb_pcap_note(&samples[0], i, text, sizeof(text));
 		assert_string_equal(text, notes[i]);
 	}
+	char text[VB_PCAP_NOTE];
+	vb_pcap_note(&(struct vb_packet){ .opcode = VB_READ_LARGE, .dma_length = 9 }, VB_SENT_LOST, text, sizeof(text));
+	assert_string_equal(
+		text, "READ request of 9 bytes, to be answered in large packets; sent again: it is missing");
 }
 
 /* The longest: every other packet of a bitmap is held. */
