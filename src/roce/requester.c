@@ -197,7 +197,7 @@ static struct vb_send_wqe *wqe_in_progress(const struct vb_qp *qp, const struct 
 	struct vb_recovery *re = &vb_roce(qp)->recovery;
 	const struct vb_requester *rq = &qp->requester;
 	const struct vb_opcode *row = vb_packet_row(last);
-	if (!qp->is_reliable || re->probed || vb_selective_has_lost(qp) || rq->pending_error || row->is_response ||
+	if (!qp->is_reliable || re->probed || vb_selective_has_lost(qp) || rq->pending_error ||
 		(row->place != VB_FIRST && row->place != VB_MIDDLE) || rq->next_psn != rq->max_psn ||
 		last->psn != vb_psn_add(rq->next_psn, VB_PSN_MASK))
 		return NULL;

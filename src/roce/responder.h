@@ -78,6 +78,8 @@ uint8_t vb_responder_ack_syndrome(const struct vb_qp *qp);
 uint32_t vb_credits_of_code(uint8_t code); /* receives that an ACK's credit code promises; code < 31 */
 void vb_responder_drop_resources(struct vb_qp *qp);
 bool vb_responder_emit(struct vb_qp *qp, struct vb_batch *batch, vb_time now);
+/* At most so many Middles, right behind the First or Middle that was emitted last; gives their number. */
+uint32_t vb_responder_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uint32_t most);
 /* The ack that is about to leave says by BECN that packets were marked. */
 bool vb_responder_tells_marks(const struct vb_qp *qp);
 bool vb_responder_emit_ack(struct vb_qp *qp, struct vb_batch *batch);

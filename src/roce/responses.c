@@ -498,6 +498,28 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 	return true;
 }
 
+uint32_t vb_responder_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uint32_t most)
+{
+	struct vb_responses *rs = &vb_roce(qp)->responses;
+	struct vb_resource *resource = rs->active_resources > 0 ? oldest_active(rs) : NULL;
+	if (!resource || resource->is_atomic || resource->is_repeat || vb_responder_has_repeats(qp) ||
+		batch->out[batch->count - 1].packet.psn != vb_psn_add(resource->next_psn, VB_PSN_MASK))
+		return 0;
+	const uint32_t left = ((resource->end_psn - resource->next_psn) & VB_PSN_MASK) - 1;
+	const uint32_t n = left < most ? left : most, length = n * resource->mtu;
+	struct vb_reach reach;
+	if (n == 0 ||
+		vb_reach_remote(resource->pd, qp->qpn, resource->rkey,
+			resource->va + offset_of(resource, resource->next_psn), length, VB_ACCESS_REMOTE_READ, &reach))
+		return 0;
+	const uint8_t *bytes = vb_load(&reach, length), opcode = qp->service | VB_READ_RESPONSE_MIDDLE;
+	for (uint32_t i = 0; i < n; i++)
+		add_read_response(qp, batch, resource, opcode, vb_psn_add(resource->next_psn, i),
+			bytes ? bytes + i * resource->mtu : NULL, resource->mtu);
+	resource->next_psn = vb_psn_add(resource->next_psn, n);
+	return n;
+}
+
 static bool emit_atomic_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch)
 {
 	uint8_t operation = resource->is_write ? VB_READ_RESPONSE_ONLY : VB_ATOMIC_ACKNOWLEDGE;

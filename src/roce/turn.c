@@ -87,7 +87,9 @@ static uint32_t emit_run(struct vb_qp *qp, struct vb_batch *batch, unsigned budg
 		most = places;
 	if (left / each < most)
 		most = left / each;
-	return bytes + each * vb_requester_emit_middles(qp, batch, most, now);
+	return bytes + each * (vb_packet_row(&batch->out[batch->count - 1].packet)->is_response
+					      ? vb_responder_emit_middles(qp, batch, most)
+					      : vb_requester_emit_middles(qp, batch, most, now));
 }
 
 /* The bytes of a packet that a rate counts. */
