@@ -16,7 +16,7 @@ from live import live_test
 from process import Failure, Process
 
 FAULTS = ("drop=1%,seed=7", "dup=2%,seed=7", "reorder=2%,seed=7", "corrupt=1%,seed=7", "delay=300us,seed=7",
-          "drop=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=100us,seed=11", "drop=1%,burst=4,seed=7",
+          "drop=1%,dup=1%,reorder=1%,corrupt=0.5%,delay=100us,seed=11", "drop=4%,burst=4,seed=7",
           "late=2%,late-by=300us,seed=7", "drop=1%,late=1%,late-by=300us,if=lo,seed=7")
 SUMMARY_PATIENCE = 5.0  # seconds
 START_SECONDS = 2.0  # within which perftest has measured the clock and shaken hands
