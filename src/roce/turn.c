@@ -81,15 +81,15 @@ static bool wait_for_time(struct vb_qp *qp)
  * then. */
 static uint32_t emit_run(struct vb_qp *qp, struct vb_batch *batch, unsigned budget, uint32_t bytes, vb_time now)
 {
-	uint32_t each = vb_largest_payload(qp) + 64, left = vb_roce_lane_of(qp)->config.turn_bytes - bytes;
+	const struct vb_packet *last = &batch->out[batch->count - 1].packet; /* as full as they are */
+	uint32_t each = last->payload_length + 64, left = vb_roce_lane_of(qp)->config.turn_bytes - bytes;
 	uint32_t most = budget - batch->count, places = VB_BATCH_IOV - VB_MAX_SGE - batch->iov_count;
 	if (places < most)
 		most = places;
 	if (left / each < most)
 		most = left / each;
-	return bytes + each * (vb_packet_row(&batch->out[batch->count - 1].packet)->is_response
-					      ? vb_responder_emit_middles(qp, batch, most)
-					      : vb_requester_emit_middles(qp, batch, most, now));
+	return bytes + each * (vb_packet_row(last)->is_response ? vb_responder_emit_middles(qp, batch, most)
+								: vb_requester_emit_middles(qp, batch, most, now));
 }
 
 /* The bytes of a packet that a rate counts. */
