@@ -224,7 +224,8 @@ void vb_flight_be_heard(struct vb_qp *qp)
 
 /* Two fit into the windows, so that one is asked for while the other comes; where the peer takes but one READ at a
  * time, one does, for each is a round trip. Large, for each costs a request and breaks a train twice; but when the
- * windows shrink, so do the pieces, for it is by pieces that responses can be held back. */
+ * windows shrink, so do the pieces, for it is by pieces that responses can be held back. The bounds are of path MTUs;
+ * of large packets the least piece is up to twice the lower one, and none is more than an eighth above the upper. */
 uint32_t vb_flight_read_piece(const struct vb_qp *qp, uint32_t mtu)
 {
 	uint64_t window = window_of(qp), halves = qp->attr.max_rd_atomic > 1 ? 4 : 2;

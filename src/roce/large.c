@@ -97,21 +97,25 @@ void vb_large_readdress(struct vb_qp *qp)
 	large->asked = 0;
 }
 
-uint32_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length)
-{
-	const struct vb_large *large = large_of(qp);
-	return payload_length > qp->mtu && large && large->is_taken ? large->agreed : qp->mtu;
-}
-
 bool vb_large_is_taken(const struct vb_qp *qp)
 {
 	const struct vb_large *large = large_of(qp);
 	return large && large->is_taken;
 }
 
+static uint16_t size_of(const struct vb_qp *qp, bool is_large)
+{
+	return is_large && vb_large_is_taken(qp) ? large_of(qp)->agreed : qp->mtu;
+}
+
+uint16_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length)
+{
+	return size_of(qp, payload_length > qp->mtu);
+}
+
 uint16_t vb_large_of_read(const struct vb_qp *qp, const struct vb_packet *request)
 {
-	return request->opcode == VB_READ_LARGE && vb_large_is_taken(qp) ? large_of(qp)->agreed : qp->mtu;
+	return size_of(qp, request->opcode == VB_READ_LARGE);
 }
 
 uint32_t vb_large_span(const struct vb_qp *qp, const struct vb_packet *request)

@@ -6,8 +6,8 @@
  *             chosen does not matter: many take 1,024 without a look at what they were offered
  *   agreed    the lesser of both
  *   proved    a hello as long as the longest such packet has come through: messages that begin thereafter are cut so
- *   heard     such a hello of the peer's has come: READs that begin thereafter are answered so. An end that has
- *             heard one and proved nothing sends one, for it may have nothing to send but answers
+ *   heard     such a hello of the peer's has come: READs that begin when one is heard and one proved are answered so.
+ *             An end that has heard one and proved nothing sends one, for it may have nothing to send but answers
  *
  * The receiver takes both sizes from when it has heard the first, and knows a message's by its First, a READ's by an
  * opcode of its own: both ends count the PSNs of its responses by it. [lane] */
@@ -42,7 +42,7 @@ bool vb_large_may_come(struct vb_qp *qp); /* the same of a READ's responses */
 /* Packets go another way from now on: the peer is asked once more. Messages that were cut so stay as they are. */
 void vb_large_readdress(struct vb_qp *qp);
 /* Bytes of a full packet of a message that the peer begins with that one. */
-uint32_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length);
+uint16_t vb_large_taken(const struct vb_qp *qp, uint32_t payload_length);
 bool vb_large_is_taken(const struct vb_qp *qp);
 /* Bytes of each response but the last to a READ request of the peer's, and how many there are. */
 uint16_t vb_large_of_read(const struct vb_qp *qp, const struct vb_packet *request);

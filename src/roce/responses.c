@@ -378,7 +378,7 @@ void vb_responder_duplicate(struct vb_qp *qp, const struct vb_packet *packet, vb
 
 /* ---- Responses --------------------------------------------------------------------------------------------------- */
 
-/* A First's AETH would make it longer than the Middles, and so no part of their train. No requester of ours reads it.
+/* A First's AETH would make it longer than the Middles, and so no part of their train. No requester of ours needs it.
  */
 static bool goes_without_first(const struct vb_qp *qp, const struct vb_resource *resource)
 {
@@ -404,6 +404,22 @@ void vb_responder_fault(struct vb_qp *qp, uint32_t psn, vb_time now)
 {
 	if (vb_state(qp) != VB_QPS_ERR)
 		refuse_rest(qp, psn, VB_NAK_REMOTE_OPERATION, VB_CAUSE_LOCAL_FAULT, now);
+}
+
+/* Where the bytes of responses from that PSN on lie: NULL if there are none, or the memory has none. False: the peer
+ * may not read them. */
+static bool reach_response(const struct vb_qp *qp, const struct vb_resource *resource, uint32_t psn, uint32_t length,
+	const uint8_t **bytes)
+{
+	struct vb_reach reach;
+	*bytes = NULL;
+	if (length == 0)
+		return true;
+	if (vb_reach_remote(resource->pd, qp->qpn, resource->rkey, resource->va + offset_of(resource, psn), length,
+		    VB_ACCESS_REMOTE_READ, &reach))
+		return false;
+	*bytes = vb_load(&reach, length);
+	return true;
 }
 
 static void add_read_response(struct vb_qp *qp, struct vb_batch *batch, const struct vb_resource *resource,
@@ -438,17 +454,14 @@ static bool emit_repeat(struct vb_qp *qp, struct vb_batch *batch)
 	struct vb_selective *s = vb_roce(qp)->selective;
 	struct vb_repeat *repeat = &s->repeats[s->repeat_first];
 	const struct vb_resource *resource = of_psn(qp, repeat->psn);
-	struct vb_reach reach = { 0 };
-	uint32_t offset = resource ? offset_of(resource, repeat->psn) : 0, mtu = resource ? resource->mtu : 0;
-	uint32_t rest = resource ? resource->length - offset : 0, length = rest < mtu ? rest : mtu;
-	bool is_gone =
-		!resource || (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey,
-						    resource->va + offset, length, VB_ACCESS_REMOTE_READ, &reach));
+	const uint8_t *bytes = NULL;
+	uint32_t rest = resource ? resource->length - offset_of(resource, repeat->psn) : 0;
+	uint32_t length = resource && rest > resource->mtu ? resource->mtu : rest;
+	bool is_gone = !resource || !reach_response(qp, resource, repeat->psn, length, &bytes);
 	if (!is_gone) {
 		vb_multipath_leave(qp, repeat->psn);
 		vb_rails_note_loss(qp, repeat->psn, true);
-		add_read_response(qp, batch, resource, qp->service | VB_READ_RESPONSE_ONLY, repeat->psn,
-			length ? vb_load(&reach, length) : NULL, length);
+		add_read_response(qp, batch, resource, qp->service | VB_READ_RESPONSE_ONLY, repeat->psn, bytes, length);
 		is_gone = !again(qp, batch, repeat->psn);
 	}
 	if (is_gone)
@@ -473,13 +486,11 @@ static bool drop_repeat(struct vb_qp *qp, struct vb_resource *resource, struct v
 static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, struct vb_batch *batch, vb_time now)
 {
 	uint32_t psn = resource->next_psn;
-	uint32_t offset = offset_of(resource, psn);
 	bool is_last = vb_psn_add(psn, 1) == resource->end_psn;
-	uint32_t length = is_last ? resource->end_length - offset : resource->mtu;
-	struct vb_reach reach = { 0 };
+	uint32_t length = is_last ? resource->end_length - offset_of(resource, psn) : resource->mtu;
+	const uint8_t *bytes;
 
-	if (length > 0 && vb_reach_remote(resource->pd, qp->qpn, resource->rkey, resource->va + offset, length,
-				  VB_ACCESS_REMOTE_READ, &reach)) {
+	if (!reach_response(qp, resource, psn, length, &bytes)) {
 		if (resource->is_repeat)
 			return drop_repeat(qp, resource, batch, now);
 		refuse_rest(qp, psn, VB_NAK_REMOTE_ACCESS, VB_CAUSE_REMOTE_BAD_RKEY, now);
@@ -487,7 +498,7 @@ static bool emit_read_response(struct vb_qp *qp, struct vb_resource *resource, s
 	}
 	bool is_first = psn == resource->start_psn && (is_last || !goes_without_first(qp, resource));
 	uint8_t opcode = qp->service | read_response_opcode(is_first, is_last);
-	add_read_response(qp, batch, resource, opcode, psn, length ? vb_load(&reach, length) : NULL, length);
+	add_read_response(qp, batch, resource, opcode, psn, bytes, length);
 	if (resource->is_repeat && !again(qp, batch, psn))
 		return drop_repeat(qp, resource, batch, now);
 	resource->next_psn = vb_psn_add(psn, 1);
@@ -507,12 +518,9 @@ uint32_t vb_responder_emit_middles(struct vb_qp *qp, struct vb_batch *batch, uin
 		return 0;
 	const uint32_t left = ((resource->end_psn - resource->next_psn) & VB_PSN_MASK) - 1;
 	const uint32_t n = left < most ? left : most, length = n * resource->mtu;
-	struct vb_reach reach;
-	if (n == 0 ||
-		vb_reach_remote(resource->pd, qp->qpn, resource->rkey,
-			resource->va + offset_of(resource, resource->next_psn), length, VB_ACCESS_REMOTE_READ, &reach))
+	const uint8_t opcode = qp->service | VB_READ_RESPONSE_MIDDLE, *bytes;
+	if (!reach_response(qp, resource, resource->next_psn, length, &bytes))
 		return 0;
-	const uint8_t *bytes = vb_load(&reach, length), opcode = qp->service | VB_READ_RESPONSE_MIDDLE;
 	for (uint32_t i = 0; i < n; i++)
 		add_read_response(qp, batch, resource, opcode, vb_psn_add(resource->next_psn, i),
 			bytes ? bytes + i * resource->mtu : NULL, resource->mtu);
