@@ -103,7 +103,7 @@ void vb_hello_receive(struct vb_qp *qp, const struct vb_packet *packet)
 	vb_large_agree(qp, packet->large_mtu);
 	if (vb_large_note_hello(qp, packet))
 		vb_congestion_note_large(qp);
-	if (state != VB_QPS_RTR && vb_large_ask_in_turn(qp))
+	if (state != VB_QPS_RTR && vb_large_ask_in_turn(qp, packet))
 		vb_roce_schedule(qp);
 	vb_roce(qp)->hello_is_due = false;
 	if (packet->hello & VB_HELLO_TAKES_PATHS)

@@ -62,10 +62,16 @@ static void ask(struct vb_qp *qp)
 	assert(large->asked <= ASKED_MOST);
 }
 
-bool vb_large_ask_in_turn(struct vb_qp *qp)
+static bool is_as_long(const struct vb_large *large, const struct vb_packet *hello)
+{
+	return large->agreed && hello->payload_length == (uint32_t)large->agreed + VB_LARGE_HEADERS;
+}
+
+bool vb_large_ask_in_turn(struct vb_qp *qp, const struct vb_packet *hello)
 {
 	struct vb_large *large = large_of(qp);
-	if (large->is_heard && !large->is_proved)
+	bool peer_lacks_one = is_as_long(large, hello) && !(hello->hello & VB_HELLO_HEARD_LARGE);
+	if (peer_lacks_one || (large->is_heard && !large->is_proved))
 		ask(qp);
 	return large->is_due;
 }
@@ -136,9 +142,12 @@ bool vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello)
 {
 	struct vb_large *large = large_of(qp);
 	assert(large);
-	if (large->agreed && hello->payload_length == (uint32_t)large->agreed + VB_LARGE_HEADERS)
+	if (is_as_long(large, hello))
 		large->is_taken = large->is_heard = true;
-	if (!large->agreed || large->asked == 0 || large->is_proved || !(hello->hello & VB_HELLO_HEARD_LARGE))
+	if (!large->agreed || large->asked == 0 || !(hello->hello & VB_HELLO_HEARD_LARGE))
+		return false;
+	large->asked = 1; /* the way carries them: what is asked later is asked anew */
+	if (large->is_proved)
 		return false;
 	large->is_proved = true;
 	qp->large_mtu = large->agreed;

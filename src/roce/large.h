@@ -52,7 +52,8 @@ void vb_large_pad(struct vb_batch *batch, struct vb_outgoing *out, uint16_t leng
 /* Of a hello that has come: its length, and whether it says that one of ours has arrived. True: its messages are cut so
  * from now on. */
 bool vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello);
-/* Behind a large hello of the peer's: true if one of ours is to leave. It may send nothing but its READs' responses. */
-bool vb_large_ask_in_turn(struct vb_qp *qp);
+/* Behind the peer's hello: true if a large one of ours is to leave, because nothing is proved, though this end may send
+ * nothing but its READs' responses, or because the peer, whose packets go another way now, has heard none since. */
+bool vb_large_ask_in_turn(struct vb_qp *qp, const struct vb_packet *hello);
 
 #endif

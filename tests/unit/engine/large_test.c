@@ -1,5 +1,6 @@
 /* Two ends that agree on packets larger than the path MTU. */
 #include "roce/large.h"
+#include "roce/batch.h"
 #include "two.h"
 
 enum { LARGE = 2500 };
@@ -325,6 +326,52 @@ static void large__is_asked_for_again_where_packets_go_another_way(void **state)
 	close_two(two);
 }
 
+/* The other end has proved all, and its packets go as they did. */
+static void large__is_how_reads_are_answered_after_one_end_alone_goes_another_way(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	exchange(two, 0, VB_WR_RDMA_READ, 20);
+	for (unsigned i = 0; i < 8; i++) {
+		run(two, 50 * VB_MS);
+		vb_large_readdress(two->end[0].qp);
+		assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 4);
+		exchange(two, 0, VB_WR_RDMA_READ, 8);
+		assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 2);
+	}
+	assert_read(two, 0);
+	close_two(two);
+}
+
+/* A responder that has yet to prove its own way cuts what it sends small, but answers in large packets. */
+static void large__answers_of_a_turn_are_no_more_than_a_turn_takes(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	struct rig *rig = two->end[1].rig;
+	struct vb_qp *qp = two->end[1].qp;
+	struct vb_sge sge = rig_sge(two->end[0].rig, RIG_BYTES / 2, RIG_BYTES / 2);
+	uint32_t bytes = 0;
+	exchange(two, 0, VB_WR_RDMA_READ, 20);
+	vb_roce(qp)->selective->large.is_proved = false;
+	qp->large_mtu = 0;
+	vb_roce_lane(rig->lane)->config.turn_bytes = 4 * LARGE;
+	rig_post(two->end[0].qp, &(struct vb_send_wr){ .opcode = VB_WR_RDMA_READ,
+					 .sges = &sge,
+					 .sge_count = 1,
+					 .remote_addr = (uintptr_t)rig->memory,
+					 .rkey = vb_mr_key(rig->mr) });
+	turn(two, &two->end[0], &two->end[1]);
+	rig->batch.count = rig->batch.iov_count = 0;
+	vb_list_remove(&qp->ready_link);
+	assert_true(vb_roce_take_turn(qp, &rig->batch, VB_BATCH_PACKETS, rig->now));
+	for (unsigned i = 0; i < rig->batch.count; i++)
+		bytes += rig->batch.out[i].packet.payload_length;
+	assert_in_range(bytes, 3 * LARGE, 4 * LARGE + LARGE);
+	vb_batch_hand_out(rig->lane, &rig->batch);
+	vb_lane_transmit_done(rig->lane, rig->batch.completions, rig->batch.count, rig->now);
+	vb_schedule_now(qp);
+	close_two(two);
+}
+
 static void large__fits_into_every_window(void **state)
 {
 	struct two *two = open_large(LARGE, LARGE);
@@ -440,6 +487,8 @@ int main(void)
 		cmocka_unit_test(large__goes_over_to_another_link_with_its_connection),
 		cmocka_unit_test(large__is_not_how_reads_are_answered_by_another_link_before_one_has_come_by_it),
 		cmocka_unit_test(large__is_asked_for_again_where_packets_go_another_way),
+		cmocka_unit_test(large__is_how_reads_are_answered_after_one_end_alone_goes_another_way),
+		cmocka_unit_test(large__answers_of_a_turn_are_no_more_than_a_turn_takes),
 		cmocka_unit_test(large__fits_into_every_window),
 		cmocka_unit_test(receiver__refuses_large_packets_that_were_not_shown_to_come_through),
 		cmocka_unit_test(receiver__drops_a_read_by_large_packets_that_were_not_shown_to_come_through),
