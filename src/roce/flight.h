@@ -26,9 +26,8 @@ struct vb_qp;
 /* The cost of a packet beside its bytes, where the lane does not say otherwise: a socket buffer charges for each
  * datagram. */
 #define VB_PACKET_OVERHEAD 256
-/* A READ is asked for in pieces of so many bytes, each a READ request of its own, so that its responses can be held to
- * a
- * window: vb_flight_read_piece. */
+/* A READ is asked for in pieces of so many bytes, each a READ request of its own, so that its responses can be
+ * held to a window: vb_flight_read_piece. */
 #define VB_READ_PIECE_MIN 65536
 #define VB_READ_PIECE_MAX 1048576
 #define VB_MAX_WINDOW     (2 * (VB_READ_PIECE_MAX + VB_READ_PIECE_MAX / 4)) /* two pieces, also of an MTU of 1024 */
