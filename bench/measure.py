@@ -132,7 +132,8 @@ def _raw(ends, build, test, *amounts):
     return {key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", client.stdout)}
 
 
-def raw_bandwidth(ends, build, seconds, payload=4096):
+def raw_bandwidth(ends, build, seconds, payload=8448):
+    """payload: bytes of each packet; 8448: what large packets carry over jumbo frames."""
     return _raw(ends, build, "stream", seconds * 1000, payload)["gbps"]
 
 

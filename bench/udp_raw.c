@@ -3,8 +3,8 @@
  * running over. The wire is measured against them.
  *
  *   udp_raw serve PORT says "serving", answers until a client says that it has ended
- *   udp_raw stream ADDRESS PORT MS [BYTES] gbps=N lost=N: trains of 60 KiB in packets of 4,096 bytes or of BYTES,
- *   payloads where they lie in 1 MiB
+ *   udp_raw stream ADDRESS PORT MS [BYTES] gbps=N lost=N: trains of up to 60 KiB in packets of 8,448 bytes, as large
+ *   packets have over jumbo frames (roce/large.h), or of BYTES, payloads where they lie in 1 MiB
  *   udp_raw pingpong ADDRESS PORT ROUNDS p50_us=N p99_us=N, one way: 44 bytes there and back, both ends polling */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,11 +22,11 @@
 #include "port/receive_socket.h"
 
 enum {
-	PAYLOAD = 4096,
 	PAYLOAD_LEAST = 1024,
+	PAYLOAD_MOST = 8448,
 	BEFORE = 12,
-	BEHIND = 4, /* a WRITE's Middle */
-	TRAIN_BYTES = 15 * PAYLOAD,
+	BEHIND = 4,              /* a WRITE's Middle */
+	TRAIN_BYTES = 60 * 1024, /* of whole packets */
 	TRAIN_MOST = TRAIN_BYTES / PAYLOAD_LEAST,
 	MEMORY = 1 << 20,
 	WINDOW = 32, /* trains */
@@ -46,7 +46,7 @@ struct answer {
 };
 
 static int fd;
-static uint8_t memory[MEMORY], buffers[BUFFERS][DATAGRAM];
+static uint8_t memory[MEMORY + PAYLOAD_MOST], buffers[BUFFERS][DATAGRAM];
 
 static void check(bool is_good, const char *what)
 {
@@ -137,9 +137,8 @@ static struct sockaddr_in6 server_at(const char *text, const char *port)
 	return at;
 }
 
-static void send_train(struct sockaddr_in6 *to, size_t at, unsigned payload)
+static void send_train(struct sockaddr_in6 *to, size_t at, unsigned count, unsigned payload)
 {
-	const unsigned count = TRAIN_BYTES / payload;
 	static const uint8_t first[BEFORE] = { STREAM }, between[BEHIND + BEFORE], last[BEHIND];
 	union {
 		struct cmsghdr header;
@@ -160,6 +159,8 @@ static void send_train(struct sockaddr_in6 *to, size_t at, unsigned payload)
 
 static void stream(struct sockaddr_in6 *to, int64_t ms, unsigned payload)
 {
+	const unsigned count = TRAIN_BYTES / payload;
+	const size_t train = count * payload;
 	uint64_t sent = 0, received = 0, lost = 0;
 	int64_t begin = now_ns(), heard = begin, now;
 
@@ -175,9 +176,9 @@ static void stream(struct sockaddr_in6 *to, int64_t ms, unsigned payload)
 			heard = now;
 		}
 		if (sent - lost - received < WINDOW)
-			send_train(to, (size_t)sent++ * TRAIN_BYTES, payload);
+			send_train(to, (size_t)sent++ * train, count, payload);
 	}
-	printf("gbps=%.3f lost=%llu\n", (double)(received * TRAIN_BYTES) * 8 / (double)(now - begin),
+	printf("gbps=%.3f lost=%llu\n", (double)(received * train) * 8 / (double)(now - begin),
 		(unsigned long long)lost);
 }
 
@@ -216,10 +217,11 @@ int main(int count, char **words)
 		return 0;
 	}
 	bool is_stream = (count == 5 || count == 6) && strcmp(words[1], "stream") == 0;
-	unsigned payload = count == 6 ? (unsigned)atoi(words[5]) : PAYLOAD;
+	unsigned payload = count == 6 ? (unsigned)atoi(words[5]) : PAYLOAD_MOST;
 	bool is_ping_pong = count == 5 && strcmp(words[1], "pingpong") == 0;
-	if ((!is_stream && !is_ping_pong) || (payload != PAYLOAD && payload != PAYLOAD_LEAST)) {
-		fputs("usage: udp_raw serve PORT | stream ADDRESS PORT MS [1024|4096] | pingpong ADDRESS PORT ROUNDS\n",
+	if ((!is_stream && !is_ping_pong) || payload < PAYLOAD_LEAST || payload > PAYLOAD_MOST) {
+		fputs("usage: udp_raw serve PORT | stream ADDRESS PORT MS [1024 to 8448] | pingpong ADDRESS PORT "
+		      "ROUNDS\n",
 			stderr);
 		return 2;
 	}

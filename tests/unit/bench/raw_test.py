@@ -37,7 +37,8 @@ class Raw(unittest.TestCase):
         self.assertGreaterEqual(float(said["p99_us"]), float(said["p50_us"]))
 
     def test_other_words__are_refused(self):
-        for words in ([], ["serve"], ["stream", "127.0.0.1", "1"], ["sing", "127.0.0.1", "1", "1"]):
+        for words in ([], ["serve"], ["stream", "127.0.0.1", "1"], ["sing", "127.0.0.1", "1", "1"],
+                      ["stream", "127.0.0.1", "1", "1", "1023"], ["stream", "127.0.0.1", "1", "1", "8449"]):
             self.assertEqual(subprocess.run([self.program, *words], stderr=subprocess.DEVNULL, check=False).returncode, 2)
 
 
