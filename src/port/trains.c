@@ -1,6 +1,7 @@
 /* Trains: which packets of a batch leave as one message.
  * Holds: the packets of a train are of equal wire size, but for the last, which may be shorter; of one source and
- * destination, one slot there, one traffic class and hop limit, and of flows that have one source port.
+ * destination, one slot there, one traffic class and hop limit, and of flows that have one source port. None but the
+ * last ends a train.
  * Not here: the bytes (frame_send.c). */
 #include "port/framing.h"
 
@@ -40,7 +41,7 @@ static bool same_route(const struct vb_carrier *carrier, const struct vb_outgoin
 struct cut {
 	unsigned count, iov;
 	uint32_t size, bytes; /* of all packets but the last; of all together */
-	bool is_ended;        /* by a shorter one */
+	bool is_ended;        /* by a shorter one, or one that says so */
 };
 
 static bool joins(const struct vb_framing *framing, struct cut *cut, const struct vb_outgoing *head,
@@ -55,7 +56,7 @@ static bool joins(const struct vb_framing *framing, struct cut *cut, const struc
 	cut->count++;
 	cut->iov += next->iov_count + 1u;
 	cut->bytes += size;
-	cut->is_ended = size < cut->size;
+	cut->is_ended = size < cut->size || next->ends_train;
 	return true;
 }
 
@@ -65,7 +66,9 @@ static struct cut cut_from(const struct vb_framing *framing, const struct vb_bat
 	const struct vb_frame_sender *sender = &framing->sender;
 	const struct vb_outgoing *head = &batch->out[first];
 	uint32_t size = vb_packet_wire_length(&head->packet);
-	struct cut cut = { .count = 1, .iov = head->iov_count + 1u, .size = size, .bytes = size };
+	struct cut cut = {
+		.count = 1, .iov = head->iov_count + 1u, .size = size, .bytes = size, .is_ended = head->ends_train
+	};
 
 	if (!head->to_trains || !framing->port.largest_segment ||
 		(sender->refused_count && is_refused_from(sender, &head->av->sgid))) {

@@ -20,6 +20,7 @@ struct vb_outgoing *vb_batch_add(struct vb_batch *batch, struct vb_qp *qp, uint8
 	out->iov_count = 0;
 	out->flow = qp->flow;
 	out->again = VB_SENT_FIRST;
+	out->ends_train = false;
 	out->to_trains = qp->peer && qp->peer->facts.is_verbena;
 	out->qp = qp;
 	batch->completions[batch->count - 1] = (struct vb_tx_completion){ .cookie = qp->cookie };

@@ -20,7 +20,8 @@ struct vb_outgoing {
 	const struct vb_av *av;        /* where it goes */
 	uint16_t iov_first, iov_count; /* no iov at all for phantom memory */
 	uint16_t flow;                 /* entropy for the UDP source port, constant per QP: 0xC000 .. 0xFFFF */
-	bool to_trains;                /* the peer is known to take GSO trains */
+	bool to_trains : 1;            /* the peer is known to take GSO trains */
+	bool ends_train : 1;           /* what follows travels in another one */
 	uint8_t again;                 /* enum vb_sent_again */
 	struct vb_qp *qp;              /* the engine's */
 };

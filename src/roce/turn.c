@@ -4,6 +4,7 @@
  * acks, NAKs and CNPs are. Not here: whose turn it is (engine/scheduler.c). */
 #include "roce/batch.h"
 #include "base/invariant.h"
+#include "core/message.h"
 #include "roce/echo.h"
 #include "roce/failover.h"
 #include "roce/peers.h"
@@ -130,6 +131,34 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 	return true;
 }
 
+/* No other message is under way to the peer, or behind this one. */
+static bool is_alone(const struct vb_qp *qp)
+{
+	uint32_t queued = atomic_load_explicit(&qp->sq.tail, memory_order_acquire) - head_index(qp);
+	return queued == 1 && !has_data(qp) && qp->peer &&
+	       vb_roce_peer(qp->peer)->allowance.used == vb_roce(qp)->flight.out;
+}
+
+#define HALVED_LEAST 32768 /* below, a datagram more costs more than it brings */
+
+/* A receiver takes a train when all of it has been copied in. Of a SEND that leaves alone it has nothing else to take
+ * meanwhile, so it gets that in halves. WRITEs are not waited for by a thread that polls, most of the time. */
+static void halve(const struct vb_qp *qp, struct vb_batch *batch, unsigned first)
+{
+	uint32_t bytes = 0, half = 0;
+	if (batch->count == first || !is_alone(qp) ||
+		vb_packet_row(&batch->out[batch->count - 1].packet)->message != VB_MESSAGE_SEND)
+		return;
+	for (unsigned i = first; i < batch->count; i++)
+		bytes += batch->out[i].packet.payload_length;
+	if (bytes < HALVED_LEAST)
+		return;
+	for (; 2 * half < bytes; first++)
+		half += batch->out[first].packet.payload_length;
+	assert(first <= batch->count);
+	batch->out[first - 1].ends_train = true;
+}
+
 /* Before the first data to a peer, which is of another host, or was not to be met; and what is due. */
 static void say_hello(struct vb_qp *qp, struct vb_batch *batch, unsigned budget)
 {
@@ -156,6 +185,7 @@ bool vb_roce_take_turn(struct vb_qp *qp, struct vb_batch *batch, unsigned budget
 		vb_responder_emit_cnp(qp, batch, now);
 	say_hello(qp, batch, budget);
 	bool was_cut_short = emit_data(qp, batch, budget, now);
+	halve(qp, batch, first);
 	vb_flight_end_turn(qp);
 	if (was_cut_short)
 		vb_roce(qp)->requests_first = !vb_roce(qp)->requests_first;

@@ -190,6 +190,18 @@ static void train__is_one_message_of_numbered_packets(void **state)
 	close_all();
 }
 
+static void train__ends_where_a_packet_says_so(void **state)
+{
+	open_plain();
+	put_middles(0, 5, 1024);
+	batch.out[0].ends_train = batch.out[2].ends_train = true;
+	send_batch();
+	assert_int_equal(array.count, 3);
+	for (unsigned i = 0; i < array.count; i++)
+		assert_numbered(&array.messages[i], i ? 2 : 1);
+	close_all();
+}
+
 static void carrier__without_trains_is_given_single_datagrams(void **state)
 {
 	struct vb_port *single = NULL;
@@ -474,6 +486,7 @@ int main(void)
 		cmocka_unit_test(batch__takes_one_call_of_each_operation),
 		cmocka_unit_test(packets__come_back_as_they_were),
 		cmocka_unit_test(train__is_one_message_of_numbered_packets),
+		cmocka_unit_test(train__ends_where_a_packet_says_so),
 		cmocka_unit_test(carrier__without_trains_is_given_single_datagrams),
 		cmocka_unit_test(train__ends_where_the_source_port_changes),
 		cmocka_unit_test(merged_train__that_is_longer_than_a_ports_is_given_in_parts),
