@@ -146,7 +146,8 @@ bool vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello)
 		large->is_taken = large->is_heard = true;
 	if (!large->agreed || large->asked == 0 || !(hello->hello & VB_HELLO_HEARD_LARGE))
 		return false;
-	large->asked = 1; /* the way carries them: what is asked later is asked anew */
+	if (large->is_heard)
+		large->asked = 1; /* both ways carry them, so that later questions count anew */
 	if (large->is_proved)
 		return false;
 	large->is_proved = true;

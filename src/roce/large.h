@@ -7,7 +7,8 @@
  *   agreed    the lesser of both
  *   proved    a hello as long as the longest such packet has come through: messages that begin thereafter are cut so
  *   heard     such a hello of the peer's has come: READs that begin when one is heard and one proved are answered so.
- *             An end that has heard one and proved nothing sends one, for it may have nothing to send but answers
+ *             An end that has heard one and proved nothing sends one, for it may have nothing to send but answers.
+ *             So does an end whose peer says by a large one that it has heard none
  *
  * The receiver takes both sizes from when it has heard the first, and knows a message's by its First, a READ's by an
  * opcode of its own: both ends count the PSNs of its responses by it. [lane] */
@@ -52,8 +53,8 @@ void vb_large_pad(struct vb_batch *batch, struct vb_outgoing *out, uint16_t leng
 /* Of a hello that has come: its length, and whether it says that one of ours has arrived. True: its messages are cut so
  * from now on. */
 bool vb_large_note_hello(struct vb_qp *qp, const struct vb_packet *hello);
-/* Behind the peer's hello: true if a large one of ours is to leave, because nothing is proved, though this end may send
- * nothing but its READs' responses, or because the peer, whose packets go another way now, has heard none since. */
+/* Behind the peer's hello: true if a large one of ours is to leave. Either nothing is proved, and this end may send
+ * nothing but its READs' responses. Or the peer's packets go another way now, and it has heard none since. */
 bool vb_large_ask_in_turn(struct vb_qp *qp, const struct vb_packet *hello);
 
 #endif

@@ -91,7 +91,6 @@ static void large__is_how_reads_are_answered_once_both_ways_carry_it(void **stat
 	close_two(two);
 }
 
-/* The peer's question is lost, and asked again; ours has come through meanwhile. */
 static void large__is_not_how_reads_are_answered_where_only_one_way_carries_it(void **state)
 {
 	struct two *two = open_large(LARGE, LARGE);
@@ -100,6 +99,21 @@ static void large__is_not_how_reads_are_answered_where_only_one_way_carries_it(v
 	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_READ), 4);
 	assert_int_equal(packets_of_a_message(two, VB_WR_RDMA_WRITE), 2);
 	assert_int_equal(two->end[0].left[VB_READ_LARGE], 0);
+	for (unsigned i = 0; i < 40; i++) {
+		run(two, 50 * VB_MS);
+		exchange(two, 0, VB_WR_RDMA_READ, 1);
+	}
+	assert_in_range(hellos(two, 0), 1, 1 + 4 + hellos(two, 1)); /* its questions, and its answers to the other's */
+	assert_in_range(hellos(two, 1), 1, 16);
+	close_two(two);
+}
+
+/* The peer's question is lost, and asked again; ours has come through meanwhile. */
+static void large__is_how_reads_are_answered_when_the_other_question_has_come(void **state)
+{
+	struct two *two = open_large(LARGE, LARGE);
+	two->carried_from[1] = RIG_MTU;
+	exchange(two, 0, VB_WR_RDMA_READ, 20);
 	two->carried_from[1] = LARGE;
 	run(two, 50 * VB_MS);
 	exchange(two, 0, VB_WR_RDMA_READ, 4);
@@ -473,6 +487,7 @@ int main(void)
 		cmocka_unit_test(large__is_used_once_a_packet_of_that_size_has_come_through),
 		cmocka_unit_test(large__is_how_reads_are_answered_once_both_ways_carry_it),
 		cmocka_unit_test(large__is_not_how_reads_are_answered_where_only_one_way_carries_it),
+		cmocka_unit_test(large__is_how_reads_are_answered_when_the_other_question_has_come),
 		cmocka_unit_test(large__is_not_used_unless_both_ends_do_so),
 		cmocka_unit_test(large__is_the_links_path_mtu_where_that_is_all_it_carries),
 		cmocka_unit_test(large__is_offered_whatever_path_mtu_was_asked_for),
