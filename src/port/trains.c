@@ -1,7 +1,7 @@
 /* Trains: which packets of a batch leave as one message.
  * Holds: the packets of a train are of equal wire size, but for the last, which may be shorter; of one source and
  * destination, one slot there, one traffic class and hop limit, and of flows that have one source port. None but the
- * last ends a train.
+ * last says that it ends a train, and an ack that rides behind that one.
  * Not here: the bytes (frame_send.c). */
 #include "port/framing.h"
 
@@ -41,7 +41,8 @@ static bool same_route(const struct vb_carrier *carrier, const struct vb_outgoin
 struct cut {
 	unsigned count, iov;
 	uint32_t size, bytes; /* of all packets but the last; of all together */
-	bool is_ended;        /* by a shorter one, or one that says so */
+	bool is_ended;        /* by a shorter one */
+	bool is_marked;       /* by one that says so; an ack may still ride behind it */
 };
 
 static bool joins(const struct vb_framing *framing, struct cut *cut, const struct vb_outgoing *head,
@@ -56,7 +57,8 @@ static bool joins(const struct vb_framing *framing, struct cut *cut, const struc
 	cut->count++;
 	cut->iov += next->iov_count + 1u;
 	cut->bytes += size;
-	cut->is_ended = size < cut->size || next->ends_train;
+	cut->is_ended = size < cut->size;
+	cut->is_marked = next->ends_train;
 	return true;
 }
 
@@ -67,7 +69,7 @@ static struct cut cut_from(const struct vb_framing *framing, const struct vb_bat
 	const struct vb_outgoing *head = &batch->out[first];
 	uint32_t size = vb_packet_wire_length(&head->packet);
 	struct cut cut = {
-		.count = 1, .iov = head->iov_count + 1u, .size = size, .bytes = size, .is_ended = head->ends_train
+		.count = 1, .iov = head->iov_count + 1u, .size = size, .bytes = size, .is_marked = head->ends_train
 	};
 
 	if (!head->to_trains || !framing->port.largest_segment ||
@@ -75,7 +77,8 @@ static struct cut cut_from(const struct vb_framing *framing, const struct vb_bat
 		cut.is_ended = true;
 		return cut;
 	}
-	while (first + cut.count < batch->count && joins(framing, &cut, head, &batch->out[first + cut.count]))
+	while (!cut.is_marked && first + cut.count < batch->count &&
+		joins(framing, &cut, head, &batch->out[first + cut.count]))
 		;
 	return cut;
 }

@@ -131,7 +131,7 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 	return true;
 }
 
-/* No other message is under way to the peer, or behind this one. */
+/* No other request is under way to the peer, or behind this one. */
 static bool is_alone(const struct vb_qp *qp)
 {
 	uint32_t queued = atomic_load_explicit(&qp->sq.tail, memory_order_acquire) - head_index(qp);
@@ -139,15 +139,23 @@ static bool is_alone(const struct vb_qp *qp)
 	       vb_roce_peer(qp->peer)->allowance.used == vb_roce(qp)->flight.out;
 }
 
+static bool is_send(const struct vb_outgoing *out)
+{
+	return vb_packet_row(&out->packet)->message == VB_MESSAGE_SEND;
+}
+
 #define HALVED_LEAST 32768 /* below, a datagram more costs more than it brings */
 
-/* A receiver takes a train when all of it has been copied in. Of a SEND that leaves alone it has nothing else to take
- * meanwhile, so it gets that in halves. WRITEs are not waited for by a thread that polls, most of the time. */
+/* A receiver takes a train when all of it has been copied in. Of a SEND that leaves alone, and in one turn, it has
+ * nothing else to take meanwhile, so it gets that in halves. A thread that polls seldom waits for WRITEs. */
 static void halve(const struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
 	uint32_t bytes = 0, half = 0;
-	if (batch->count == first || !is_alone(qp) ||
-		vb_packet_row(&batch->out[batch->count - 1].packet)->message != VB_MESSAGE_SEND)
+	if (batch->count < first + 2 || !is_send(&batch->out[batch->count - 1]) || !is_alone(qp))
+		return;
+	while (!is_send(&batch->out[first]))
+		first++;
+	if (vb_packet_row(&batch->out[first].packet)->place != VB_FIRST)
 		return;
 	for (unsigned i = first; i < batch->count; i++)
 		bytes += batch->out[i].packet.payload_length;
@@ -155,7 +163,7 @@ static void halve(const struct vb_qp *qp, struct vb_batch *batch, unsigned first
 		return;
 	for (; 2 * half < bytes; first++)
 		half += batch->out[first].packet.payload_length;
-	assert(first <= batch->count);
+	assert(first < batch->count);
 	batch->out[first - 1].ends_train = true;
 }
 

@@ -18,12 +18,11 @@ static unsigned parts_of(struct two *two, unsigned parts[VB_BATCH_PACKETS])
 {
 	struct rig *rig = two->end[0].rig;
 	unsigned n = 0;
-	parts[0] = 0;
+	memset(parts, 0, VB_BATCH_PACKETS * sizeof(parts[0]));
 	while (rig_transmit(rig) > 0)
 		for (unsigned i = 0; i < rig->batch.count; i++) {
 			parts[n]++;
-			if (rig->batch.out[i].ends_train)
-				parts[++n] = 0;
+			n += rig->batch.out[i].ends_train;
 		}
 	return n + 1;
 }
@@ -63,6 +62,36 @@ static void send__beside_another_goes_as_a_whole(void **state)
 	}
 }
 
+static void send__behind_another_qps_goes_as_a_whole(void **state)
+{
+	struct two *two = open_two(1, 1);
+	struct rig *rig = two->end[0].rig;
+	unsigned parts[VB_BATCH_PACKETS];
+	struct end beside = { .rig = rig, .qp = rig_qp(rig, NULL) };
+	connect_end(&beside, 0, vb_qp_number(two->end[1].qp));
+	exchange(two, 0, VB_WR_RDMA_WRITE, 2);
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	rig_post(beside.qp, &(struct vb_send_wr){ .opcode = VB_WR_SEND, .sges = &sge, .sge_count = 1 });
+	assert_true(rig_transmit(rig) > 0);
+	post_of(two, VB_WR_SEND, HALVED);
+	assert_int_equal(parts_of(two, parts), 1);
+	assert_int_equal(vb_qp_destroy(beside.qp), 0);
+	close_two(two);
+}
+
+/* Its first turns are under way when it has its last. */
+static void send__of_more_than_a_turn_goes_by_whole_turns(void **state)
+{
+	struct two *two = open_two(1, 1);
+	unsigned parts[VB_BATCH_PACKETS];
+	vb_roce_lane(two->end[0].rig->lane)->config.turn_bytes = 32 * (RIG_MTU + 64);
+	exchange(two, 0, VB_WR_RDMA_WRITE, 2);
+	vb_roce(two->end[0].qp)->congestion.cc.window_bytes = 1 << 20;
+	post_of(two, VB_WR_SEND, RIG_BYTES);
+	assert_int_equal(parts_of(two, parts), 1);
+	close_two(two);
+}
+
 /* They are not waited for by a thread that polls. */
 static void write__goes_as_a_whole(void **state)
 {
@@ -79,6 +108,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(send__that_is_alone_goes_in_halves),
 		cmocka_unit_test(write__goes_as_a_whole),
+		cmocka_unit_test(send__behind_another_qps_goes_as_a_whole),
+		cmocka_unit_test(send__of_more_than_a_turn_goes_by_whole_turns),
 		cmocka_unit_test(send__beside_another_goes_as_a_whole),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,6 +202,20 @@ static void train__ends_where_a_packet_says_so(void **state)
 	close_all();
 }
 
+/* It leaves in front of them, and travels behind the first ones. */
+static void train__that_a_packet_ends_takes_an_ack_along(void **state)
+{
+	open_plain();
+	put(VB_RC | VB_ACKNOWLEDGE, SLOT, 0, 0);
+	put_middles(1, 4, 1024);
+	batch.out[2].ends_train = true;
+	send_batch();
+	assert_int_equal(array.count, 2);
+	assert_numbered(&array.messages[0], 3);
+	assert_numbered(&array.messages[1], 2);
+	close_all();
+}
+
 static void carrier__without_trains_is_given_single_datagrams(void **state)
 {
 	struct vb_port *single = NULL;
@@ -487,6 +501,7 @@ int main(void)
 		cmocka_unit_test(packets__come_back_as_they_were),
 		cmocka_unit_test(train__is_one_message_of_numbered_packets),
 		cmocka_unit_test(train__ends_where_a_packet_says_so),
+		cmocka_unit_test(train__that_a_packet_ends_takes_an_ack_along),
 		cmocka_unit_test(carrier__without_trains_is_given_single_datagrams),
 		cmocka_unit_test(train__ends_where_the_source_port_changes),
 		cmocka_unit_test(merged_train__that_is_longer_than_a_ports_is_given_in_parts),
