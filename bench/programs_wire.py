@@ -16,7 +16,7 @@ EVERY_PATH = ("lo", "veth 1500", "veth 4200", "veth 9000")
 TWO_PATHS = ("lo", "veth 9000")
 OF_BARE_UDP = 0.7  # what 1 MiB must reach where that is less than TCP
 UCX_TESTS = {"tag_bw": "tag_bw", "put_bw": "ucp_put_bw", "get": "ucp_get"}
-PAYLOADS = {"lo": 8448, "veth 1500": 1408, "veth 4200": 4096, "veth 9000": 8448}  # of large packets: src/roce/large.h
+PAYLOADS = {"lo": 8448, "veth 1500": 1408, "veth 4200": 4096, "veth 9000": 8448}  # as ours: src/roce/large.h
 
 
 def ends_of(bench, path):
@@ -99,7 +99,7 @@ def fabric(layer):
                               bound=BARE_UDP_BESIDE)
         add_bare_latency(bench, ends, path, f"fi_{layer}_udp_lat_{key}")
         bench.figures.compare(f"fi_{layer}_65536_{key}", f"{text} 64 KiB, {path}", "Gb/s", *bandwidth, at_least=1.0,
-                              bound="a train is copied out when all of it is copied in, where TCP's segments are while it goes on")
+                              bound="half a message is copied out while the other is copied in, where TCP's segments all are")
     return row
 
 

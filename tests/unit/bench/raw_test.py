@@ -11,14 +11,14 @@ import unittest
 class Raw(unittest.TestCase):
     program = None
 
-    def run_test(self, test, amount):
+    def run_test(self, test, *amounts):
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as free:
             free.bind(("::", 0))
             port = str(free.getsockname()[1])
         with subprocess.Popen([self.program, "serve", port], stdout=subprocess.PIPE, text=True) as server:
             try:
                 self.assertEqual(server.stdout.readline(), "serving\n")
-                done = subprocess.run([self.program, test, "127.0.0.1", port, str(amount)], stdout=subprocess.PIPE, text=True,
+                done = subprocess.run([self.program, test, "127.0.0.1", port, *map(str, amounts)], stdout=subprocess.PIPE, text=True,
                                       timeout=60, check=False)
                 self.assertEqual(server.wait(10), 0)
             finally:
@@ -27,9 +27,10 @@ class Raw(unittest.TestCase):
         return dict(re.findall(r"(\w+)=([\d.]+)", done.stdout))
 
     def test_stream__has_a_rate_and_no_losses(self):
-        said = self.run_test("stream", 100)
-        self.assertGreater(float(said["gbps"]), 0)
-        self.assertEqual(said["lost"], "0")
+        for payload in ([], [1408], [4096]):
+            said = self.run_test("stream", 100, *payload)
+            self.assertGreater(float(said["gbps"]), 0)
+            self.assertEqual(said["lost"], "0")
 
     def test_ping_pong__has_its_percentiles_in_order(self):
         said = self.run_test("pingpong", 200)
