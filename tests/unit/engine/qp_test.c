@@ -323,6 +323,34 @@ static void turns__nobody_answers_who_was_not_heard(void **state)
 	rig_close(rig);
 }
 
+/* Who takes SENDs, or immediate data, polls for these. */
+static void turns__nobody_waits_who_polls_for_the_answer(void **state)
+{
+	static const uint8_t opcodes[] = { VB_SEND_ONLY, VB_WRITE_ONLY_IMM };
+	uint8_t payload[8] = { 0 };
+	for (size_t i = 0; i < COUNT_OF(opcodes); i++) {
+		struct rig *rig = rig_open(4);
+		struct vb_qp *qp = rig_connected(rig, NULL);
+		struct vb_sge sge = rig_sge(rig, 0, 8);
+		assert_int_equal(vb_rq_post(qp, &(struct vb_recv_wr){ .sges = &sge, .sge_count = 1 }), 0);
+		receive_write(rig, qp, RIG_RQ_PSN);
+		rig_receive(rig, qp,
+			(struct vb_packet){ .opcode = opcodes[i],
+				.psn = RIG_RQ_PSN + 1,
+				.ackreq = true,
+				.payload = payload,
+				.payload_length = 8,
+				.va = (uintptr_t)rig->memory,
+				.rkey = vb_mr_key(rig->mr),
+				.dma_length = 8 });
+		rig_transmit(rig);
+		send_write(rig, qp, RIG_SQ_PSN);
+		assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+		assert_int_equal(vb_qp_destroy(qp), 0);
+		rig_close(rig);
+	}
+}
+
 /* ibv_wr_start has the send queue's lock until ibv_wr_complete, and the QP may die in between. */
 static void receive__posted_in_error_while_sends_are_put_together_is_flushed(void **state)
 {
@@ -489,6 +517,7 @@ int main(void)
 		cmocka_unit_test(turns__answer_of_many_packets_is_awaited_as_long_as_they_come),
 		cmocka_unit_test(turns__answers_of_many_are_awaited_no_longer),
 		cmocka_unit_test(turns__nobody_answers_who_was_not_heard),
+		cmocka_unit_test(turns__nobody_waits_who_polls_for_the_answer),
 		cmocka_unit_test(datagrams__are_taken_while_a_qp_receives),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
