@@ -31,11 +31,14 @@ FABRIC_ADDRESS = "fd79:79::1/128"
 
 def _pair(ends, server_arguments, client_arguments, port, settings_at, payload=None):
     """The client, when both ended well. settings_at(place): its environment. With a payload they go over Verbena and move at
-    least so many bytes; without, they have not heard of it."""
+    least so many bytes; without, they have not heard of it. Without a port the server listens through RDMA CM, unseen."""
     over_verbena = payload is not None
     with Process(ends.server, server_arguments, settings=settings_at(ends.server), through_verbena=over_verbena,
                  name="server " + server_arguments[0]) as server:
-        server.wait_listening(port)
+        if port is None:
+            time.sleep(SERVER_STARTS)
+        else:
+            server.wait_listening(port)
         with Process(ends.client, client_arguments, settings=settings_at(ends.client), through_verbena=over_verbena,
                      name="client " + client_arguments[0]) as client:
             finish([server, client], measure.PATIENCE)
@@ -80,14 +83,15 @@ def fabric(ends, size, count, over_verbena, layer="msg"):
     return float(row[2]), float(row[1]) * 8 / 1e3
 
 
+SERVER_STARTS = 1  # seconds
 RMA_BW = pathlib.Path(__file__).resolve().parent.parent / "build-fabtests/installed/bin/fi_rma_bw"
 
 
 def fabric_rma(ends, operation, size, count, over_verbena):
     """Gb/s of fi_rma_bw, which `make conformance-fabtests` builds."""
-    port = programs.next_port()
+    port, server, client = programs.next_port(), ends.server.address[4], ends.client.address[4]
     arguments = [str(RMA_BW), "-p", "verbs" if over_verbena else "tcp", "-e", "msg", "-o", operation, "-S", size, "-I", count]
-    client = _pair(ends, [*arguments, "-b", port], [*arguments, "-b", port, ends.server.address[4]], port,
+    client = _pair(ends, [*arguments, "-s", server, "-B", port], [*arguments, "-s", client, "-P", port, server], None,
                    lambda place: ends.settings if over_verbena else None, size * count if over_verbena else None)
     # bytes, iterations, total, time, MB/s, us a transfer
     return float(programs.expect(client, r"^\w+\s+\w+\s+\S+\s+\S+\s+([\d.]+)\s+[\d.]+\s", "the row of results")[1]) * 8 / 1e3
