@@ -87,6 +87,12 @@ def tag_lat(bench, ends, path, key):
 # ---- libfabric -----------------------------------------------------------------------------------------------------
 
 
+FABRIC_BOUNDS = {
+    "msg": "half a message is copied out while the other is copied in, where TCP's segments all are",
+    "rxm": "it is five SENDs of 16 KiB and less, each acknowledged, where TCP's segments are copied out while others are copied in",
+}
+
+
 def fabric(layer):
     @on(TWO_PATHS)
     def row(bench, ends, path, key):
@@ -99,7 +105,7 @@ def fabric(layer):
                               bound=BARE_UDP_BESIDE)
         add_bare_latency(bench, ends, path, f"fi_{layer}_udp_lat_{key}")
         bench.figures.compare(f"fi_{layer}_65536_{key}", f"{text} 64 KiB, {path}", "Gb/s", *bandwidth, at_least=1.0,
-                              bound="half a message is copied out while the other is copied in, where TCP's segments all are")
+                              bound=FABRIC_BOUNDS[layer])
     return row
 
 
@@ -107,7 +113,7 @@ def fabric(layer):
 def fabric_rma(bench, ends, path, key):
     """Not on loopback: libfabric's verbs provider puts another interface's address in the place of 127.0.0.1."""
     for operation in ("write", "read"):
-        name, text = f"fi_rma_{operation}_65536_{key}", f"fi_rma_bw {operation} 64 KiB, {path}"
+        name, text = f"fi_rma_{operation}_65536_{key}", f"fi_rma_bw {operation} 64 KiB, both ways at once, {path}"
         if not stacks.RMA_BW.exists():
             bench.figures.declare_absent(name, "make conformance-fabtests builds it", text, "Gb/s")
             continue

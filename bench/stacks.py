@@ -88,11 +88,11 @@ RMA_BW = pathlib.Path(__file__).resolve().parent.parent / "build-fabtests/instal
 
 
 def fabric_rma(ends, operation, size, count, over_verbena):
-    """Gb/s of fi_rma_bw, which `make conformance-fabtests` builds."""
+    """Gb/s one way of fi_rma_bw, which `make conformance-fabtests` builds. Both ends send."""
     port, server, client = programs.next_port(), ends.server.address[4], ends.client.address[4]
     arguments = [str(RMA_BW), "-p", "verbs" if over_verbena else "tcp", "-e", "msg", "-o", operation, "-S", size, "-I", count]
     client = _pair(ends, [*arguments, "-s", server, "-B", port], [*arguments, "-s", client, "-P", port, server], None,
-                   lambda place: ends.settings if over_verbena else None, size * count if over_verbena else None)
+                   lambda place: ends.settings if over_verbena else None, 2 * size * count if over_verbena else None)
     # bytes, iterations, total, time, MB/s, us a transfer
     return float(programs.expect(client, r"^\w+\s+\w+\s+\S+\s+\S+\s+([\d.]+)\s+[\d.]+\s", "the row of results")[1]) * 8 / 1e3
 

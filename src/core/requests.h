@@ -21,8 +21,9 @@ struct vb_requester {
 	uint8_t pending_error;  /* enum vb_wc_status: the WQE at the cursor fails with it as soon as it is the oldest */
 	uint8_t pending_cause;  /* enum vb_cause_kind */
 	bool has_credits : 1;   /* the peer advertises */
-	bool is_asked : 1;      /* the peer's newest request, since ours was started, takes no receive */
-	bool is_answer : 1;     /* what is or was under way last follows such a request */
+	bool is_asked : 1;      /* the peer has sent a request since our newest was started */
+	bool is_polled : 1;     /* the newest of these takes a receive: the program polls for the next one, too */
+	bool is_answer : 1;     /* what is or was under way last follows one that is not polled for */
 	bool was_heard : 1;     /* the peer, ever */
 	bool is_rnr_waiting : 1;
 	/* retry.c, from here on */

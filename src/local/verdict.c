@@ -180,7 +180,7 @@ static void accept(struct vb_qp *qp, const struct vb_descriptor *descriptor)
 	assert(descriptor->psn == rs->expected_psn);
 	rs->expected_psn = vb_psn_add(descriptor->psn, 1);
 	rs->nak_sent = false;
-	qp->requester.is_asked = true;
+	vb_requester_note_asked(qp, &vb_opcodes[descriptor->opcode]);
 	if (vb_ends_message(&vb_opcodes[descriptor->opcode]))
 		rs->msn = vb_psn_add(rs->msn, 1);
 }

@@ -71,7 +71,8 @@ void vb_lane_receive_trimmed(
 	struct vb_lane *lane, const struct vb_path *path, const struct vb_packet *packet, vb_time now);
 
 /* True for a moment after the peer has acknowledged an answer of ours, with which it most likely sends its own: a
- * program that polls would leave before it, and look at its memory where nobody receives for it. [lane] */
+ * program that polls would leave before it, and look at its memory where nobody receives for it. Not where the peer's
+ * newest request took a receive: that program polls for the next one. [lane] */
 bool vb_lane_awaits_answer(const struct vb_lane *lane, vb_time now);
 /* The moment has passed, and the answer has not come, or not all of it. [lane] */
 bool vb_lane_misses_answer(const struct vb_lane *lane, vb_time now);

@@ -79,8 +79,7 @@ static void accept(struct vb_qp *qp, const struct vb_packet *packet, uint64_t be
 	assert(packet->psn == qp->responder.expected_psn);
 	qp->responder.expected_psn = vb_psn_add(packet->psn, psn_count);
 	qp->responder.nak_sent = false;
-	/* Who takes receives polls for the answer, too: vb_lane_awaits_answer(). */
-	qp->requester.is_asked = !row->consumes_recv && row->message != VB_MESSAGE_SEND;
+	vb_requester_note_asked(qp, row);
 	bool is_whole = row->place == VB_LAST || row->place == VB_ONLY;
 	if (row->place == VB_FIRST)
 		rs->full = (uint16_t)packet->payload_length;

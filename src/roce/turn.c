@@ -147,7 +147,7 @@ static bool is_send(const struct vb_outgoing *out)
 #define HALVED_LEAST 32768 /* below, a datagram more costs more than it brings */
 
 /* A receiver takes a train when all of it has been copied in. Of a SEND that leaves alone, and in one turn, it has
- * nothing else to take meanwhile, so it gets that in halves. A thread that polls seldom waits for WRITEs. */
+ * nothing else to take meanwhile, so it gets that in halves. A thread that polls rarely waits for a WRITE. */
 static void halve(const struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
 	uint32_t bytes = 0, half = 0;

@@ -323,28 +323,44 @@ static void turns__nobody_answers_who_was_not_heard(void **state)
 	rig_close(rig);
 }
 
-/* Who takes SENDs, or immediate data, polls for these. */
+static void receive_polled(struct rig *rig, struct vb_qp *qp, uint8_t opcode, uint32_t psn)
+{
+	uint8_t payload[8] = { 0 };
+	struct vb_sge sge = rig_sge(rig, 0, 8);
+	assert_int_equal(vb_rq_post(qp, &(struct vb_recv_wr){ .sges = &sge, .sge_count = 1 }), 0);
+	rig_receive(rig, qp,
+		(struct vb_packet){ .opcode = opcode,
+			.psn = psn,
+			.ackreq = true,
+			.payload = payload,
+			.payload_length = 8,
+			.va = (uintptr_t)rig->memory,
+			.rkey = vb_mr_key(rig->mr),
+			.dma_length = 8 });
+	rig_transmit(rig);
+}
+
+/* Who takes SENDs, or immediate data, polls for the next one, and has it when it has come. */
 static void turns__nobody_waits_who_polls_for_the_answer(void **state)
 {
 	static const uint8_t opcodes[] = { VB_SEND_ONLY, VB_WRITE_ONLY_IMM };
-	uint8_t payload[8] = { 0 };
 	for (size_t i = 0; i < COUNT_OF(opcodes); i++) {
 		struct rig *rig = rig_open(4);
 		struct vb_qp *qp = rig_connected(rig, NULL);
-		struct vb_sge sge = rig_sge(rig, 0, 8);
-		assert_int_equal(vb_rq_post(qp, &(struct vb_recv_wr){ .sges = &sge, .sge_count = 1 }), 0);
 		receive_write(rig, qp, RIG_RQ_PSN);
-		rig_receive(rig, qp,
-			(struct vb_packet){ .opcode = opcodes[i],
-				.psn = RIG_RQ_PSN + 1,
-				.ackreq = true,
-				.payload = payload,
-				.payload_length = 8,
-				.va = (uintptr_t)rig->memory,
-				.rkey = vb_mr_key(rig->mr),
-				.dma_length = 8 });
-		rig_transmit(rig);
+		receive_polled(rig, qp, opcodes[i], RIG_RQ_PSN + 1);
 		send_write(rig, qp, RIG_SQ_PSN);
+		assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
+		receive_write(rig, qp, RIG_RQ_PSN + 2);
+		struct vb_sge sge = rig_sge(rig, 0, 8);
+		struct vb_send_wr wr = write_of(&sge, 1);
+		rig_post(qp, &wr);
+		assert_int_equal(rig_transmit(rig), 1);
+		receive_polled(rig, qp, opcodes[i], RIG_RQ_PSN + 3);
+		rig_receive(rig, qp,
+			(struct vb_packet){ .opcode = VB_ACKNOWLEDGE,
+				.psn = RIG_SQ_PSN + 1,
+				.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
 		assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
 		assert_int_equal(vb_qp_destroy(qp), 0);
 		rig_close(rig);

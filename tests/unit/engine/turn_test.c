@@ -75,6 +75,7 @@ static void send__behind_another_qps_goes_as_a_whole(void **state)
 	assert_true(rig_transmit(rig) > 0);
 	post_of(two, VB_WR_SEND, HALVED);
 	assert_int_equal(parts_of(two, parts), 1);
+	assert_int_equal(parts[0], 32);
 	assert_int_equal(vb_qp_destroy(beside.qp), 0);
 	close_two(two);
 }
@@ -89,6 +90,7 @@ static void send__of_more_than_a_turn_goes_by_whole_turns(void **state)
 	vb_roce(two->end[0].qp)->congestion.cc.window_bytes = 1 << 20;
 	post_of(two, VB_WR_SEND, RIG_BYTES);
 	assert_int_equal(parts_of(two, parts), 1);
+	assert_int_equal(parts[0], 64);
 	close_two(two);
 }
 
@@ -100,6 +102,7 @@ static void write__goes_as_a_whole(void **state)
 	exchange(two, 0, VB_WR_RDMA_WRITE, 2);
 	post_of(two, VB_WR_RDMA_WRITE, HALVED);
 	assert_int_equal(parts_of(two, parts), 1);
+	assert_int_equal(parts[0], 32);
 	close_two(two);
 }
 
