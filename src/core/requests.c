@@ -166,7 +166,7 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 		vb_requester_doom(qp, VB_WC_LOC_QP_OP_ERR, VB_CAUSE_LOCAL_OPERATION, now);
 		return false;
 	}
-	rq->is_answer = (rq->is_asked && !rq->is_polled) || (rq->is_answer && vb_requester_is_busy(qp));
+	rq->is_answer = (rq->is_asked && !rq->took_receive) || (rq->is_answer && vb_requester_is_busy(qp));
 	rq->is_asked = false;
 	wqe->first_psn = rq->max_psn;
 	if (!qp->is_reliable)

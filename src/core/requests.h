@@ -22,8 +22,8 @@ struct vb_requester {
 	uint8_t pending_cause;  /* enum vb_cause_kind */
 	bool has_credits : 1;   /* the peer advertises */
 	bool is_asked : 1;      /* the peer has sent a request since our newest was started */
-	bool is_polled : 1;     /* the newest of these takes a receive: the program polls for the next one, too */
-	bool is_answer : 1;     /* what is or was under way last follows one that is not polled for */
+	bool took_receive : 1;  /* the peer's newest request did: the program polls for the next one, too */
+	bool is_answer : 1;     /* what is or was under way last answers a request that took no receive */
 	bool was_heard : 1;     /* the peer, ever */
 	bool is_rnr_waiting : 1;
 	/* retry.c, from here on */

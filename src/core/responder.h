@@ -15,7 +15,7 @@ void vb_uc_conclude(struct vb_qp *qp, const struct vb_request *request, enum vb_
 static inline void vb_requester_note_asked(struct vb_qp *qp, const struct vb_opcode *row)
 {
 	qp->requester.is_asked = true;
-	qp->requester.is_polled = row->consumes_recv || row->message == VB_MESSAGE_SEND;
+	qp->requester.took_receive = row->consumes_recv || row->message == VB_MESSAGE_SEND;
 }
 
 #endif

@@ -31,7 +31,7 @@ struct vb_large {
 	bool is_heard;   /* one of the peer's has, on the way that packets go now */
 	bool is_taken;   /* or on one before: it may send such packets */
 	bool is_due;     /* a hello as long as that */
-	uint8_t asked;   /* so many left */
+	uint8_t asked;   /* questions since the way changed; one once both ways carry them */
 	vb_time asked_at;
 };
 

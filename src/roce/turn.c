@@ -131,7 +131,7 @@ static bool emit_data(struct vb_qp *qp, struct vb_batch *batch, unsigned budget,
 	return true;
 }
 
-/* No other request is under way to the peer, or behind this one. */
+/* Nothing else that has bytes is under way to the peer, of this QP or another, and nothing is queued behind it. */
 static bool is_alone(const struct vb_qp *qp)
 {
 	uint32_t queued = atomic_load_explicit(&qp->sq.tail, memory_order_acquire) - head_index(qp);
@@ -146,8 +146,8 @@ static bool is_send(const struct vb_outgoing *out)
 
 #define HALVED_LEAST 32768 /* below, a datagram more costs more than it brings */
 
-/* A receiver takes a train when all of it has been copied in. Of a SEND that leaves alone, and in one turn, it has
- * nothing else to take meanwhile, so it gets that in halves. A thread that polls rarely waits for a WRITE. */
+/* A receiver takes a train when all of it has been copied in. It has nothing else to take while a SEND comes that left
+ * alone and in one turn, so that SEND comes in halves. A thread that polls rarely waits for a WRITE. */
 static void halve(const struct vb_qp *qp, struct vb_batch *batch, unsigned first)
 {
 	uint32_t bytes = 0, half = 0;
