@@ -80,12 +80,11 @@ def incast_processes(context):
         everyone = [process for pair in pairs for process in pair]
         finish(everyone, 90)
     programs.expect_way(everyone)
-    timeouts = peers.sum_stats(everyone, "timeouts")
-    if timeouts:
-        raise Failure(f"{timeouts} local ack timeouts\n" + "\n".join(process.evidence() for process in everyone[:4]))
+    peers.expect_no_timeouts(everyone)
 
 
 def incast(context, path, op, size, count):
+    """How long one of them waits is not judged: 17 processes share two cores, and one may lose all that it sends at first."""
     port = programs.next_port()
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(peers.start_server(context, path.server, port, "-c", 16))
@@ -93,7 +92,7 @@ def incast(context, path, op, size, count):
                                                           peers.LONG_TIMEOUT)) for _ in range(16)]
         finish([server] + clients, 90)
     programs.expect_way([server] + clients)
-    peers.expect_no_stall(clients, [server], STALL_MS)
+    peers.expect_no_timeouts([server] + clients)
 
 
 @live_test("incast of 16 clients that WRITE to one process finishes without an ack timeout", BOTH)

@@ -71,12 +71,16 @@ def sum_stats(processes, counter):
     return total
 
 
+def expect_no_timeouts(processes):
+    timeouts = sum_stats(processes, "timeouts")
+    if timeouts:
+        raise Failure(f"{timeouts} local ack timeouts\n" + "\n".join(process.evidence() for process in processes[:4]))
+
+
 def expect_no_stall(clients, servers, limit_ms):
     """Nobody slept for a local ack timeout: neither counted nor visible as a wait for a completion."""
     for client in clients:
         if longest_ms(client) > limit_ms:
             raise Failure(f"{client.name} waited {longest_ms(client):.0f} ms for a completion, more than {limit_ms} ms\n"
                           + client.evidence())
-    timeouts = sum_stats(list(clients) + list(servers), "timeouts")
-    if timeouts:
-        raise Failure(f"{timeouts} local ack timeouts\n" + "\n".join(client.evidence() for client in clients[:2]))
+    expect_no_timeouts([*clients, *servers])
