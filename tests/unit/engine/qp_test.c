@@ -181,11 +181,11 @@ static void leap__ack_held_back_leaves(void **state)
 
 /* ---- Programs that take turns ---- */
 
-static void receive_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
+static void receive_only(struct rig *rig, struct vb_qp *qp, uint8_t opcode, uint32_t psn)
 {
 	uint8_t payload[8] = { 0 };
 	rig_receive(rig, qp,
-		(struct vb_packet){ .opcode = VB_WRITE_ONLY,
+		(struct vb_packet){ .opcode = opcode,
 			.psn = psn,
 			.ackreq = true,
 			.payload = payload,
@@ -196,15 +196,30 @@ static void receive_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
 	rig_transmit(rig);
 }
 
-static void send_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
+static void receive_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
+{
+	receive_only(rig, qp, VB_WRITE_ONLY, psn);
+}
+
+static void begin_write(struct rig *rig, struct vb_qp *qp)
 {
 	struct vb_sge sge = rig_sge(rig, 0, 8);
 	struct vb_send_wr wr = write_of(&sge, 1);
 	rig_post(qp, &wr);
 	assert_int_equal(rig_transmit(rig), 1);
+}
+
+static void end_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
+{
 	rig_receive(rig, qp,
 		(struct vb_packet){
 			.opcode = VB_ACKNOWLEDGE, .psn = psn, .syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
+}
+
+static void send_write(struct rig *rig, struct vb_qp *qp, uint32_t psn)
+{
+	begin_write(rig, qp);
+	end_write(rig, qp, psn);
 }
 
 static void turns__answer_is_awaited_until_it_comes(void **state)
@@ -325,22 +340,13 @@ static void turns__nobody_answers_who_was_not_heard(void **state)
 
 static void receive_polled(struct rig *rig, struct vb_qp *qp, uint8_t opcode, uint32_t psn)
 {
-	uint8_t payload[8] = { 0 };
 	struct vb_sge sge = rig_sge(rig, 0, 8);
 	assert_int_equal(vb_rq_post(qp, &(struct vb_recv_wr){ .sges = &sge, .sge_count = 1 }), 0);
-	rig_receive(rig, qp,
-		(struct vb_packet){ .opcode = opcode,
-			.psn = psn,
-			.ackreq = true,
-			.payload = payload,
-			.payload_length = 8,
-			.va = (uintptr_t)rig->memory,
-			.rkey = vb_mr_key(rig->mr),
-			.dma_length = 8 });
-	rig_transmit(rig);
+	receive_only(rig, qp, opcode, psn);
 }
 
-/* Who takes SENDs, or immediate data, polls for the next one, and has it when it has come. */
+/* A program that takes SENDs or immediate data polls for the next one. Its poll does not wait for it, nor where it has
+ * come already. */
 static void turns__nobody_waits_who_polls_for_the_answer(void **state)
 {
 	static const uint8_t opcodes[] = { VB_SEND_ONLY, VB_WRITE_ONLY_IMM };
@@ -352,15 +358,9 @@ static void turns__nobody_waits_who_polls_for_the_answer(void **state)
 		send_write(rig, qp, RIG_SQ_PSN);
 		assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
 		receive_write(rig, qp, RIG_RQ_PSN + 2);
-		struct vb_sge sge = rig_sge(rig, 0, 8);
-		struct vb_send_wr wr = write_of(&sge, 1);
-		rig_post(qp, &wr);
-		assert_int_equal(rig_transmit(rig), 1);
+		begin_write(rig, qp);
 		receive_polled(rig, qp, opcodes[i], RIG_RQ_PSN + 3);
-		rig_receive(rig, qp,
-			(struct vb_packet){ .opcode = VB_ACKNOWLEDGE,
-				.psn = RIG_SQ_PSN + 1,
-				.syndrome = VB_AETH_ACK | VB_AETH_NO_CREDITS });
+		end_write(rig, qp, RIG_SQ_PSN + 1);
 		assert_false(vb_lane_awaits_answer(rig->lane, rig->now));
 		assert_int_equal(vb_qp_destroy(qp), 0);
 		rig_close(rig);

@@ -1,4 +1,4 @@
-/* What leaves in a turn, and in which trains. */
+/* A turn cuts a message into trains: a SEND that is alone in halves, anything else as it comes. */
 #include "two.h"
 
 enum { HALVED = 32768 };
