@@ -158,10 +158,11 @@ static void forget_pending_acks(struct vb_local_peer *peer)
 }
 
 /* UC knows nothing of what becomes of its messages: those that were sent are done, and one of which parts were starts
- * afresh. */
+ * afresh. A peer that has not lost us yet is not to take what they lent. */
 static void finish_unacknowledged(struct vb_qp *qp, vb_time now)
 {
 	struct vb_requester *rq = &qp->requester;
+	vb_handed_out_disown(qp);
 	rq->una_psn = rq->next_psn = rq->max_psn;
 	vb_sq_retire_to(qp, rq->cursor);
 	if (!sq_is_empty(qp))

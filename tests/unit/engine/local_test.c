@@ -689,6 +689,22 @@ static void loss__fails_what_is_under_way_alone(void **state)
 	}
 }
 
+/* What UC lent is its program's again, while the peer, that has not lost us yet, is about to pull it. */
+static void loss__takes_back_what_uc_lent(void **state)
+{
+	struct pair *p = pair_open(VB_QP_UC, true, LENDS);
+	fill(p, 0, SOURCE, LENDS);
+	pair_post_receive(p, 1, 5, PLACE, LENDS);
+	pair_post(p, 0, VB_WR_SEND, SOURCE, LENDS, 0);
+	pair_send(p, 0);
+	vb_local_lost(&p->side[0].other, p->now);
+	assert_done(p, VB_WC_SEND);
+	pair_step_local(p, 1, PAIR_RING);
+	assert_int_equal(p->pulls, 1);
+	assert_true(vb_cq_is_empty(p->side[1].cq));
+	pair_close(p);
+}
+
 /* An ack that comes with a request may end the QP, here by a completion that is lost: then the request is not executed,
  * and not acknowledged. */
 static void end__by_an_ack_leaves_the_request_that_brings_it(void **state)
@@ -877,6 +893,7 @@ int main(void)
 		cmocka_unit_test(post__of_who_has_the_lane_is_for_one_local_peer),
 		cmocka_unit_test(drain__waits_for_answers),
 		cmocka_unit_test(loss__fails_what_is_under_way_alone),
+		cmocka_unit_test(loss__takes_back_what_uc_lent),
 		cmocka_unit_test(end__by_an_ack_leaves_the_request_that_brings_it),
 		cmocka_unit_test(pull__from_where_the_peer_was_ends_first),
 		cmocka_unit_test(removals__are_counted),
