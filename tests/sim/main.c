@@ -125,8 +125,10 @@ void world_happen(struct event event)
 	}
 }
 
+/* The network's last steps may have concerned nobody here. */
 void world_close(void)
 {
+	world.now = vb_time_add(world.begin, fabric_now(world.fabric));
 	for (unsigned i = 0; i < world.connection_count; i++)
 		connection_close(&world.connections[i]);
 	local_close();

@@ -316,6 +316,28 @@ static void absence__ends_with_the_retries(void **state)
 	pair_close(p);
 }
 
+/* The answer goes by another ring than the ack before it, which a descriptor carries, and is read first. */
+static void absence__follows_the_ack_to_what_came_before(void **state)
+{
+	struct pair *p = open_filled(0);
+	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+	pair_send(p, 0);
+	pair_take_descriptors(p, 1, PAIR_RING);
+	pair_post(p, 1, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+	pair_send(p, 1);
+	assert_int_equal(vb_qp_destroy(p->side[1].qp), 0);
+	p->side[1].qp = NULL;
+	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+	pair_send(p, 0);
+	pair_take_descriptors(p, 1, PAIR_RING);
+	pair_send(p, 1);
+	pair_take_answers(p, 0);
+	assert_done(p, VB_WC_RDMA_WRITE);
+	pair_run(p, 43);
+	assert_int_equal(pair_completion(p, 0).status, VB_WC_RETRY_EXC_ERR);
+	pair_close(p);
+}
+
 /* As long as it pleases: nobody asks again, and nothing is lost. */
 static void silence__of_a_living_peer_is_no_error(void **state)
 {
@@ -881,6 +903,7 @@ int main(void)
 		cmocka_unit_test(rnr__ends_with_the_retries),
 		cmocka_unit_test(absence__is_waited_for),
 		cmocka_unit_test(absence__ends_with_the_retries),
+		cmocka_unit_test(absence__follows_the_ack_to_what_came_before),
 		cmocka_unit_test(silence__of_a_living_peer_is_no_error),
 		cmocka_unit_test(pull__that_is_refused_becomes_parts),
 		cmocka_unit_test(reads__are_as_many_as_were_agreed_on),
