@@ -239,8 +239,8 @@ def event_cpu(bench):
 def event_calls(bench):
     bare = bare_sleepers(bench)["calls"]
     text, wanted = "1 MiB, ib_send_bw -e, system calls of both ends", {
-        "at_most": 0.01, "bound": f"two bare processes, one process_vm_readv a message, make {bare:.0f} a GB; the others wake who "
-                                  "sleeps for what was executed, four calls each time, though its program waits for few of them"}
+        "at_most": 0.01, "bound": f"two bare processes, one process_vm_readv a message, make {bare:.0f} a GB; the others "
+                                  "are the receiver's program, which waits for each message"}
     counter = between.call_counter()
     if not counter:
         bench.figures.declare_absent("local_event_calls_ratio", "neither perf nor strace counts them", text, "", **wanted)

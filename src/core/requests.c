@@ -158,8 +158,10 @@ static bool start(struct vb_qp *qp, struct vb_send_wqe *wqe, vb_time now)
 	struct vb_requester *rq = &qp->requester;
 	if (!may_start(qp, wqe))
 		return false;
-	if (is_local(wqe))
+	if (is_local(wqe)) {
+		rq->has_local_operations = true;
 		return run_local_operation(qp, wqe, now);
+	}
 	if (rq->ssn == 0 && vb_peer_must_be_met(qp))
 		return false;
 	if (needs_response(wqe) && qp->attr.max_rd_atomic == 0) { /* could never be sent */

@@ -134,6 +134,7 @@ static void acknowledge_again(struct vb_qp *qp)
 	if (!ack || !peer || ack->to != peer || peer->is_lost || vb_list_linked(&ack->link))
 		return;
 	vb_list_add_tail(&peer->pending_acks, &ack->link);
+	ack->is_awaited = true;
 }
 
 void vb_local_stop(struct vb_qp *qp)

@@ -65,17 +65,19 @@ enum vb_local_flags {
 	VB_LOCAL_AGAIN = 8, /* of a READ: it was lent, and is asked for by the heap; with PULLS: nothing was there */
 	VB_LOCAL_LONG_ADDRESSES =
 		4, /* of a datagram: IPv6's, source and destination, at heap.at, in front of the payload */
+	VB_LOCAL_UNAWAITED =
+		16, /* its sender does not wait to hear that it is executed: see vb_local_room.is_awaited */
 };
 
 struct vb_local_nature {
-	uint8_t place : 4, flags : 4;
+	uint8_t place : 3, flags : 5;
 };
 
 struct vb_descriptor {
 	uint8_t opcode; /* as of a packet: an Only or, of payload in the heap, a part */
 	union {
 		struct {
-			uint8_t place : 4, flags : 4;
+			uint8_t place : 3, flags : 5;
 		};
 		struct vb_local_nature nature; /* both, to be written without reading */
 	};
@@ -170,6 +172,8 @@ struct vb_local_room {
 	uint32_t heap_bytes, heap_used; /* as many as a part at times, or parts never leave */
 	unsigned descriptor_max, descriptor_count;
 	unsigned answer_max, answer_count;
+	bool is_awaited; /* among the answers is one that the other side waits for; the others are worth no wake-up, but
+			    are told before long, for it may wait without saying so */
 };
 
 /* The other side's heap, as it lies here. */
@@ -253,7 +257,8 @@ struct vb_pending_ack {
 	struct vb_list link; /* in the local peer's pending acks */
 	struct vb_local_peer *to;
 	uint32_t dest_qpn, src_qpn, psn;
-	bool is_orphan; /* its QP is gone */
+	bool is_orphan;  /* its QP is gone */
+	bool is_awaited; /* by the peer */
 };
 
 struct vb_send_wqe;

@@ -25,6 +25,7 @@ static bool tell_one(struct vb_pending_ack *ack, struct vb_local_room *room)
 	room->answers[room->answer_count++] = (struct vb_answer){
 		.dest_qpn = ack->dest_qpn, .src_qpn = ack->src_qpn, .psn = ack->psn, .kind = VB_ANSWER_DONE
 	};
+	room->is_awaited |= ack->is_awaited;
 	if (ack->is_orphan)
 		free(ack);
 	assert(room->answer_count <= room->answer_max);
@@ -52,6 +53,7 @@ bool vb_local_tell_pending(struct vb_local_peer *peer, struct vb_local_room *roo
 	if (room->answer_count == room->answer_max)
 		return false;
 	room->answers[room->answer_count++] = peer->pending;
+	room->is_awaited = true;
 	peer->has_pending = false;
 	assert(!peer->has_pending);
 	return true;

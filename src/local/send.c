@@ -101,11 +101,21 @@ static bool is_to_be_pulled(const struct vb_qp *qp, const struct vb_send_wqe *wq
 	return wqe->psn_count == 1 && (wqe->length > VB_LOCAL_PART || vb_local_can_pull(qp, wqe));
 }
 
+/* The program hears nothing of it before a later request completes. A local operation behind it waits for its end. */
+static bool is_unawaited(const struct vb_qp *qp, const struct vb_send_wqe *wqe)
+{
+	return !(wqe->flags & VB_SEND_SIGNALED) && !needs_response(wqe) && !qp->requester.has_local_operations;
+}
+
 static uint8_t flags_of(const struct vb_qp *qp, const struct vb_send_wqe *wqe, uint8_t opcode)
 {
+	const struct vb_opcode *row = &vb_opcodes[opcode];
 	if (is_read(wqe))
 		return is_to_be_pulled(qp, wqe) ? VB_LOCAL_PULLS : 0;
-	return (wqe->flags & VB_SEND_SOLICITED) && vb_opcodes[opcode].consumes_recv ? VB_LOCAL_SOLICITED : 0;
+	uint8_t flags = !vb_ends_message(row) || is_unawaited(qp, wqe) ? VB_LOCAL_UNAWAITED : 0;
+	if ((wqe->flags & VB_SEND_SOLICITED) && row->consumes_recv)
+		flags |= VB_LOCAL_SOLICITED;
+	return flags;
 }
 
 /* The descriptor of part index of the message; part says afterwards what it carries. */

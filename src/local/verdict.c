@@ -52,8 +52,11 @@ void vb_local_owe(const struct vb_local_call *call)
 	ack->dest_qpn = call->descriptor->src_qpn;
 	ack->src_qpn = call->descriptor->dest_qpn;
 	ack->psn = call->descriptor->psn;
-	if (!vb_list_linked(&ack->link))
+	if (!vb_list_linked(&ack->link)) {
 		vb_list_add_tail(&call->peer->pending_acks, &ack->link);
+		ack->is_awaited = false;
+	}
+	ack->is_awaited |= !(call->descriptor->flags & VB_LOCAL_UNAWAITED);
 	assert(vb_list_linked(&ack->link));
 }
 

@@ -19,7 +19,7 @@
 /* Records: the end that publishes one fetches the place of that behind the next, which takes as long as these do. */
 #define AHEAD 2u
 
-enum { PUBLISHED = 1, FREED = 2 }; /* reasons to wake a dozing end */
+enum { PUBLISHED = 1, FREED = 2, /* reasons to wake a dozing end, and one that becomes one by vb_shm_urge */ TOLD = 4 };
 
 /* Counters that one end writes and the other reads. */
 struct side {
@@ -48,7 +48,7 @@ struct vb_shm {
 	uint64_t file; /* its number */
 	struct outgoing descriptors, answers;
 	uint32_t descriptors_seen, answers_seen; /* and freed */
-	uint32_t done;                           /* since vb_shm_must_wake: PUBLISHED, FREED */
+	uint32_t done;                           /* since vb_shm_must_wake: PUBLISHED, FREED, TOLD */
 	uint32_t heap_ends[VB_SHM_BATCH];
 	struct vb_answer answer_scratch[VB_SHM_BATCH];
 };
@@ -192,13 +192,25 @@ bool vb_shm_has_published(const struct vb_shm *shm)
 	return shm->done & PUBLISHED;
 }
 
+bool vb_shm_has_told(const struct vb_shm *shm)
+{
+	return shm->done & TOLD;
+}
+
+void vb_shm_urge(struct vb_shm *shm)
+{
+	if (shm->done & TOLD)
+		shm->done = (shm->done & ~TOLD) | PUBLISHED;
+}
+
+/* An end that is woken, or was awake, looks at all that there is. */
 bool vb_shm_must_wake(struct vb_shm *shm)
 {
-	uint32_t done = shm->done;
+	uint32_t done = shm->done & (PUBLISHED | FREED);
 
 	if (!done)
 		return false;
-	shm->done = 0;
+	shm->done &= done & PUBLISHED ? 0 : TOLD;
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!(atomic_load_explicit(&shm->other->dozes_for, memory_order_relaxed) & done))
 		return false;
@@ -429,8 +441,10 @@ void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_loc
 	if (room->descriptor_count > 0)
 		publish_descriptors(shm, room, heap_begin);
 	end_heap(out, room->heap_used);
-	if (room->answer_count + room->descriptor_count > 0)
+	if (room->descriptor_count > 0 || room->is_awaited)
 		shm->done |= PUBLISHED;
+	else if (room->answer_count > 0)
+		shm->done |= TOLD;
 }
 
 /* ---- Sleeping ---------------------------------------------------------------------------------------------------- */

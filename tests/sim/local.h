@@ -38,7 +38,8 @@ struct way {
 	uint8_t *heap;
 	uint32_t heap_bytes;
 	struct area requested, answered;
-	bool has_more; /* room than was given the last time */
+	bool has_more;   /* room than was given the last time */
+	bool is_awaited; /* an answer that is to be told */
 };
 
 void way_open(struct way *way);
@@ -89,6 +90,7 @@ struct pairing {
 	uint32_t lend_from, pull_from, fault_ppm, refusal_ppm;
 	bool maps;
 	vb_time hold;
+	vb_time late;          /* a bell for answers that nobody waits for; a second is as good as never */
 	vb_time excused_until; /* it was lost */
 };
 

@@ -101,6 +101,7 @@ bool way_put(struct way *way, struct area *area, const struct vb_local_room *roo
 		area->loans[area->loan_tail++ % RING_MAX] = (struct loan){ area->next, area->next + room->heap_used,
 			is_request ? way->descriptors.put : way->answers.put };
 	area->next += room->heap_used;
+	way->is_awaited |= room->is_awaited;
 	return room->descriptor_count + room->answer_count > 0;
 }
 

@@ -23,11 +23,27 @@ void side_wake(struct side *side, vb_time at)
 }
 
 /* The bell: it rings after a while, and now and then for nothing. */
-static void ring(struct side *side, bool is_news)
+static void ring_within(struct side *side, bool is_news, vb_time most)
 {
 	side->is_rung |= is_news;
 	if (side->is_met && (is_news || chance(10000)))
-		side_wake(side, after((vb_time)below(chance(900000) ? 500 : 50000) * VB_NS));
+		side_wake(side, after((vb_time)below((uint32_t)(most / VB_NS)) * VB_NS));
+}
+
+static void ring(struct side *side, bool is_news)
+{
+	ring_within(side, is_news, (chance(900000) ? 500 : 50000) * VB_NS);
+}
+
+/* Late, if nobody waits for any of the answers. */
+static void ring_for_answers(struct side *side, struct way *out)
+{
+	bool is_awaited = out->is_awaited;
+	out->is_awaited = false;
+	if (is_awaited)
+		ring(side, way_tell_answers(out));
+	else
+		ring_within(side, way_tell_answers(out), side->pairing->late);
 }
 
 /* ---- In ---------------------------------------------------------------------------------------------------------- */
@@ -327,7 +343,7 @@ static bool do_part(struct side *side)
 	case TRANSMIT:
 		return transmit(side);
 	case TELL_ANSWERS:
-		ring(side->other, way_tell_answers(side->out));
+		ring_for_answers(side->other, side->out);
 		return false;
 	case TELL_DESCRIPTORS:
 		ring(side->other, way_tell_descriptors(side->out));

@@ -50,16 +50,17 @@ enum vb_host_peer_proof {
 
 /* Traffic by memory; host_peer_exchange.c. */
 struct vb_host_peer_exchange {
-	bool is_dozing;              /* the peer is to wake us, or it is ourselves; else each turn looks */
-	bool awaits_room;            /* and is to wake us when it frees something, too */
-	bool lacks_room;             /* not all that was to be sent could be */
-	bool must_ring;              /* for something else than what was executed */
-	unsigned quiet;              /* looks that found nothing, in a row */
-	unsigned untold;             /* descriptors executed since the peer was last told what was executed */
-	unsigned unrung;             /* told since the bell was last rung */
-	unsigned waiting;            /* descriptors seen that wait behind a pull */
-	struct vb_deadline rings_at; /* at the latest */
-	struct vb_deadline tell_at;  /* when the peer is to be told at the latest */
+	bool is_dozing;                   /* the peer is to wake us, or it is ourselves; else each turn looks */
+	bool awaits_room;                 /* and is to wake us when it frees something, too */
+	bool lacks_room;                  /* not all that was to be sent could be */
+	bool must_ring;                   /* for something else than what was executed */
+	unsigned quiet;                   /* looks that found nothing, in a row */
+	unsigned untold;                  /* descriptors executed since the peer was last told what was executed */
+	unsigned unrung;                  /* told since the bell was last rung */
+	unsigned waiting;                 /* descriptors seen that wait behind a pull */
+	struct vb_deadline rings_at;      /* at the latest */
+	struct vb_deadline rings_late_at; /* the same, for what the peer does not wait for */
+	struct vb_deadline tell_at;       /* when the peer is to be told at the latest */
 };
 
 /* Made for the first time that it is wanted or introduced. Stays when the peer is gone, for the summary. */

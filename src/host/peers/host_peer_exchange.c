@@ -14,6 +14,7 @@
 #define HOLD_BACK_MAX 8             /* descriptors */
 #define SENDS_A_TURN  32            /* of VB_SHM_LIST */
 #define RING_BACK     (300 * VB_US) /* for what was executed, at most */
+#define RING_LATE     (5 * VB_MS)   /* for what the peer does not wait for, by its word */
 #define ROUNDS        8             /* with ourselves */
 #define QUIET         1000          /* looks in vain; from then on one turn of RARELY looks */
 #define RARELY        16
@@ -30,9 +31,26 @@ static bool may_wake_later(struct vb_host_peer *peer, vb_time now)
 	return vb_time_before(now, peer->exchange.rings_at.at);
 }
 
+/* The peer sleeps on although its requests that nobody waits for are executed. It hears of them when it wakes for
+ * something else, and at the latest now: a drain of its queue, or an error behind them, waits for them after all. */
+static void urge_late(struct vb_host_peer *peer, vb_time now)
+{
+	struct vb_deadline *late = &peer->exchange.rings_late_at;
+
+	if (peer->is_ours)
+		vb_shm_urge(peer->shm);
+	if (!vb_shm_has_told(peer->shm))
+		late->is_set = false;
+	else if (!late->is_set)
+		*late = (struct vb_deadline){ vb_time_add(now, RING_LATE), true };
+	else if (vb_deadline_due(*late, now))
+		vb_shm_urge(peer->shm);
+}
+
 /* A peer that only waits for room is woken with what is sent soon. */
 static void wake(struct vb_host_peer *peer, vb_time now)
 {
+	urge_late(peer, now);
 	if ((peer->exchange.tell_at.is_set && !vb_shm_has_published(peer->shm)) || may_wake_later(peer, now))
 		return;
 	assert(vb_host_peer_is_ready(peer));
@@ -128,7 +146,7 @@ static bool execute(struct vb_host_peer *peer, struct look *look, vb_time now)
 		&peer->engine, &look->descriptors[look->taken], look->seen - look->taken, &heap, &room, now);
 	if (room.answer_count) {
 		vb_shm_publish(peer->shm, VB_SHM_ANSWERING, &room);
-		peer->exchange.must_ring = true;
+		peer->exchange.must_ring |= room.is_awaited;
 	}
 	take(peer, look, taken, now);
 	if (counts(peer))
@@ -383,8 +401,11 @@ struct vb_deadline vb_host_peers_exchange_deadline(const struct vb_host_peers *a
 {
 	struct vb_deadline next = { 0 };
 
-	vb_list_for_each (node, &all->connected)
-		next = vb_deadline_earlier(next, vb_container_of(node, struct vb_host_peer, link)->exchange.tell_at);
+	vb_list_for_each (node, &all->connected) {
+		const struct vb_host_peer *peer = vb_container_of(node, struct vb_host_peer, link);
+		next = vb_deadline_earlier(next, peer->exchange.tell_at);
+		next = vb_deadline_earlier(next, peer->exchange.rings_late_at);
+	}
 	return next;
 }
 

@@ -693,6 +693,67 @@ static void drain__waits_for_answers(void **state)
 	pair_close(p);
 }
 
+static void write_quietly(struct pair *p, uint32_t length)
+{
+	struct vb_sge sge = pair_sge(p, 0, SOURCE, length);
+	struct vb_send_wr wr = pair_wr(p, 0, VB_WR_RDMA_WRITE, &sge, PLACE);
+	wr.flags = 0;
+	assert_int_equal(pair_try_post(p, 0, &wr), 0);
+	pair_settle(p);
+}
+
+/* A program hears of nothing that it did not signal, and waits for no part of a message but the last. */
+static void answers__are_awaited_where_something_completes(void **state)
+{
+	struct pair *p = open_filled(0);
+	write_quietly(p, 8);
+	write_quietly(p, LONG);
+	assert_int_equal(p->awaited, 0);
+	assert_false(vb_requester_is_busy(p->side[0].qp));
+	p->descriptor_room = 1;
+	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, LONG, PLACE);
+	pair_settle(p);
+	assert_int_equal(p->awaited, 1);
+	assert_done(p, VB_WC_RDMA_WRITE);
+	pair_post(p, 0, VB_WR_RDMA_READ, SOURCE, 8, PLACE);
+	pair_settle(p);
+	assert_int_equal(p->awaited, 2);
+	assert_done(p, VB_WC_RDMA_READ);
+	pair_close(p);
+}
+
+/* LOCAL_INV waits for all before it, and completes behind it. */
+static void answers__are_awaited_once_there_are_local_operations(void **state)
+{
+	struct pair *p = pair_open(VB_QP_RC, true, 0);
+	struct vb_mw *mw;
+	assert_int_equal(vb_mw_create(p->side[0].pd, 2, &mw), 0);
+	struct vb_send_wr bind = { .opcode = VB_WR_BIND_MW,
+		.flags = VB_SEND_SIGNALED,
+		.bind = { mw, p->side[0].mr, (1 << 20) + PLACE, 64, VB_ACCESS_REMOTE_WRITE, vb_mw_key(mw) + 1 } };
+	assert_int_equal(pair_try_post(p, 0, &bind), 0);
+	pair_settle(p);
+	assert_int_equal(pair_completion(p, 0).status, VB_WC_SUCCESS);
+	write_quietly(p, 8);
+	assert_int_equal(p->awaited, 1);
+	assert_int_equal(vb_mw_destroy(mw), 0);
+	pair_close(p);
+}
+
+static void refusal__is_awaited(void **state)
+{
+	struct pair *p = open_filled(0);
+	struct vb_sge sge = pair_sge(p, 0, SOURCE, 8);
+	struct vb_send_wr wr = pair_wr(p, 0, VB_WR_RDMA_WRITE, &sge, PLACE);
+	wr.flags = 0;
+	wr.rkey++;
+	assert_int_equal(pair_try_post(p, 0, &wr), 0);
+	pair_settle(p);
+	assert_int_equal(p->awaited, 1);
+	assert_int_equal(pair_completion(p, 0).status, VB_WC_REM_ACCESS_ERR);
+	pair_close(p);
+}
+
 static void loss__fails_what_is_under_way_alone(void **state)
 {
 	for (int i = 0; i < 2; i++) {
@@ -915,6 +976,9 @@ int main(void)
 		cmocka_unit_test(end__at_any_instant_leaves_nothing_waiting),
 		cmocka_unit_test(post__of_who_has_the_lane_is_for_one_local_peer),
 		cmocka_unit_test(drain__waits_for_answers),
+		cmocka_unit_test(answers__are_awaited_where_something_completes),
+		cmocka_unit_test(answers__are_awaited_once_there_are_local_operations),
+		cmocka_unit_test(refusal__is_awaited),
 		cmocka_unit_test(loss__fails_what_is_under_way_alone),
 		cmocka_unit_test(loss__takes_back_what_uc_lent),
 		cmocka_unit_test(end__by_an_ack_leaves_the_request_that_brings_it),

@@ -45,6 +45,7 @@ struct pair {
 	const uint8_t *elsewhere;              /* what is lent, in place of the sides' memory; or NULL */
 	uint32_t elsewhere_bytes;
 	unsigned pulls, descriptors, answers; /* ever */
+	unsigned awaited;                     /* rooms with answers that somebody waits for, ever */
 	uint32_t segment;                     /* that the newest pull named */
 	vb_time now;
 	struct vb_batch batch;
@@ -244,6 +245,7 @@ static inline bool pair_put(struct pair *p, struct pair_way *way, const struct v
 	way->heap_used += room->heap_used;
 	p->descriptors += room->descriptor_count;
 	p->answers += room->answer_count;
+	p->awaited += room->is_awaited;
 	return room->descriptor_count + room->answer_count > 0;
 }
 

@@ -261,9 +261,58 @@ static void introduction__leads_to_requests_by_memory(void **state)
 	room.answers[room.answer_count++] = (struct vb_answer){
 		.dest_qpn = seen.src_qpn, .src_qpn = seen.dest_qpn, .psn = seen.psn, .kind = VB_ANSWER_DONE
 	};
+	room.is_awaited = true;
 	vb_shm_publish(who.shm, VB_SHM_ANSWERING, &room);
 	assert_true(wakes(&who));
 	assert_int_equal(completes(), VB_WC_SUCCESS);
+	part(&who);
+}
+
+/* A WRITE of a peer that sleeps is executed, and answered. */
+static bool rings_as_it_answers(const struct played_peer *who, uint32_t psn)
+{
+	struct vb_descriptor write = request(0, VB_WRITE_ONLY, psn);
+	struct saying ignored;
+
+	write.flags = VB_LOCAL_UNAWAITED;
+	vb_shm_doze(who->shm, false);
+	asks(who, &write, 1);
+	for (int ms = 0; ms < PATIENCE_MS && !vb_shm_has_news(who->shm); ms++)
+		drive();
+	return hears(who, &ignored) > 0;
+}
+
+static void bell__rings_late_for_what_nobody_waits_for(void **state)
+{
+	bool was_in_time = false;
+	struct played_peer who;
+	struct saying said;
+	unsigned answers = 0;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	while (hears(&who, &said) > 0)
+		;
+	for (uint32_t psn = 0; psn < 20 && !was_in_time; psn++) {
+		vb_time since = vb_host_now();
+		bool rings = rings_as_it_answers(&who, psn);
+		was_in_time = vb_time_since(since, vb_host_now()) < 3 * VB_MS; /* else the bell may be due */
+		assert_false(rings && was_in_time);
+		if (was_in_time) {
+			struct vb_deadline next = vb_host_peers_next_deadline(host_lane);
+			assert_true(next.is_set && vb_time_before(next.at, vb_time_add(vb_host_now(), 10 * VB_MS)));
+		}
+		for (int ms = 0; ms < PATIENCE_MS && !rings; ms++) {
+			sleep_ms(1);
+			drive();
+			rings = hears(&who, &said) > 0;
+		}
+		assert_true(rings);
+		answers += takes_answers(&who, VB_ANSWER_DONE);
+		assert_int_equal(answers, psn + 1);
+	}
+	assert_true(was_in_time);
 	part(&who);
 }
 
@@ -1417,6 +1466,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(introduction__leads_to_requests_by_memory),
+		TEST(bell__rings_late_for_what_nobody_waits_for),
 		TEST(introduction__greets_with_a_riddle_alone),
 		TEST(introduction__reads_the_others_riddle_and_says_what_it_pulls),
 		TEST(introduction__shows_its_memory_to_who_reads_the_riddle),

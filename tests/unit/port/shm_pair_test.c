@@ -126,6 +126,7 @@ static unsigned execute(struct end *end)
 			fail_with(end, "a descriptor's bytes are not its own");
 		answer(end, request, &room);
 	}
+	room.is_awaited = count > 0;
 	vb_shm_publish(end->shm, VB_SHM_ANSWERING, &room);
 	vb_shm_free_descriptors(end->shm, count);
 	return count;

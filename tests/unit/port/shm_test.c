@@ -402,12 +402,13 @@ static bool asks_and_wakes(struct vb_shm *shm)
 	return vb_shm_must_wake(shm);
 }
 
-static bool answers_and_wakes(struct vb_shm *shm)
+static bool answers_and_wakes(struct vb_shm *shm, bool is_awaited)
 {
 	struct vb_local_room room;
 
 	vb_shm_room(shm, VB_SHM_ANSWERING, &room);
 	put_answer(&room, 0);
+	room.is_awaited = is_awaited;
 	vb_shm_publish(shm, VB_SHM_ANSWERING, &room);
 	return vb_shm_must_wake(shm);
 }
@@ -426,12 +427,12 @@ static void doze__is_ended_by_what_is_published_once(void **state)
 	assert_true(asks_and_wakes(ends[0]));
 	assert_false(asks_and_wakes(ends[0]));
 	vb_shm_doze(ends[1], false);
-	assert_true(answers_and_wakes(ends[0]));
-	assert_false(answers_and_wakes(ends[0]));
+	assert_true(answers_and_wakes(ends[0], true));
+	assert_false(answers_and_wakes(ends[0], true));
 	vb_shm_doze(ends[1], false);
 	vb_shm_rouse(ends[1]);
 	assert_false(asks_and_wakes(ends[0]));
-	assert_false(answers_and_wakes(ends[1])); /* the other one never slept */
+	assert_false(answers_and_wakes(ends[1], true)); /* the other one never slept */
 }
 
 static void doze__is_ended_by_what_is_freed_if_so_wished(void **state)
@@ -448,6 +449,24 @@ static void doze__is_ended_by_what_is_freed_if_so_wished(void **state)
 	assert_true(frees_and_wakes(ends[0], 0, 1));
 	vb_shm_doze(ends[1], true);
 	assert_true(asks_and_wakes(ends[0]));
+}
+
+static void doze__is_not_ended_by_answers_that_are_not_awaited_until_it_is_urged(void **state)
+{
+	ask(ends[1], 1);
+	vb_shm_doze(ends[1], true);
+	assert_false(answers_and_wakes(ends[0], false));
+	assert_true(vb_shm_has_told(ends[0]));
+	assert_false(vb_shm_has_published(ends[0]));
+	vb_shm_urge(ends[0]);
+	assert_true(vb_shm_must_wake(ends[0]));
+	assert_false(vb_shm_has_told(ends[0]));
+	vb_shm_doze(ends[1], false);
+	assert_false(answers_and_wakes(ends[0], false));
+	assert_false(frees_and_wakes(ends[0], 1, 0)); /* it does not sleep for room */
+	assert_true(vb_shm_has_told(ends[0]));
+	assert_true(asks_and_wakes(ends[0])); /* and finds the answer, too */
+	assert_false(vb_shm_has_told(ends[0]));
 }
 
 /* One who frees and publishes asks once. */
@@ -470,7 +489,7 @@ static void doze__finds_what_was_published_before(void **state)
 	assert_true(vb_shm_has_news(ends[1]));
 	free_seen(ends[1], 1);
 	assert_false(vb_shm_has_news(ends[1]));
-	assert_false(answers_and_wakes(ends[1]));
+	assert_false(answers_and_wakes(ends[1], true));
 	vb_shm_doze(ends[0], false);
 	assert_true(vb_shm_has_news(ends[0]));
 }
@@ -687,6 +706,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(heap__of_answers_is_another, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(doze__is_ended_by_what_is_published_once, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(doze__is_ended_by_what_is_freed_if_so_wished, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(
+			doze__is_not_ended_by_answers_that_are_not_awaited_until_it_is_urged, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(doze__is_ended_once_by_all_of_a_turn, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(doze__finds_what_was_published_before, open_pair, close_pair),
 		cmocka_unit_test(mirror__gives_back_what_is_put_into_it),
