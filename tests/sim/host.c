@@ -69,10 +69,14 @@ void block_close(struct block *block)
 	block->bytes = NULL;
 }
 
+/* The lanes of a host publish their QPs' epochs at one place, so no two have the same index. */
 static void lane_open(struct lane *lane, struct host *host, uint8_t slot)
 {
+	const uint32_t indices = 0x10000 / MAX_LANES;
 	struct vb_lane_config config = { .seed = vb_random_u64(&world.random),
 		.slot = slot,
+		.first_index = (uint32_t)(lane - host->lanes) * indices,
+		.index_count = indices,
 		.receive_buffer = (uint32_t)world.network.receive_buffer,
 		.ack_delay = world.network.ack_delay,
 		.patience = world.network.patience,
