@@ -48,7 +48,7 @@ static void pairing_open(struct pairing *pairing, struct lane *a, struct lane *b
 {
 	static const uint32_t limits[] = { 0, 1, VB_LOCAL_LEND_MIN, 10000 };
 	static const uint32_t refusals[] = { 0, 0, 0, 10000, 1000000 };
-	static const uint32_t holds[] = { 0, 5, 20 }, lates[] = { 300, 5000, 1000000 };
+	static const uint32_t holds[] = { 0, 5, 20 }, lates[] = { 300, 20000, 1000000 };
 	*pairing = (struct pairing){ .side_count = a == b ? 1 : 2,
 		.lend_from = limits[below(4)],
 		.pull_from = limits[below(4)],

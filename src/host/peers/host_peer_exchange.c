@@ -14,7 +14,7 @@
 #define HOLD_BACK_MAX 8             /* descriptors */
 #define SENDS_A_TURN  32            /* of VB_SHM_LIST */
 #define RING_BACK     (300 * VB_US) /* for what was executed, at most */
-#define RING_LATE     (5 * VB_MS)   /* for what the peer does not wait for, by its word */
+#define RING_LATE     (20 * VB_MS)  /* for what the peer does not wait for, by its word */
 #define ROUNDS        8             /* with ourselves */
 #define QUIET         1000          /* looks in vain; from then on one turn of RARELY looks */
 #define RARELY        16
