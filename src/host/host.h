@@ -121,7 +121,9 @@ int vb_host_lane_lock_quiet(struct vb_host_lane *host_lane);
 /* Sends at once what is held back: acks, and posts that wait for the next poll. With the mutex held: before a QP
  * leaves, whose peer still waits for it, or before the thread that drives sleeps. */
 void vb_host_lane_settle(struct vb_host_lane *host_lane);
-/* The same for a QP that is to go, which acknowledges more than once what it has executed, if packets of it were lost.
+/* The same for a QP that is to drain: first what its peer has answered by memory is taken. */
+void vb_host_lane_settle_qp(struct vb_host_lane *host_lane, struct vb_qp *qp);
+/* The same for one that is to go, which acknowledges more than once what it has executed, if packets of it were lost.
  */
 void vb_host_lane_take_leave(struct vb_host_lane *host_lane, struct vb_qp *qp);
 

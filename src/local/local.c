@@ -125,21 +125,21 @@ static void abandon_pull(struct vb_qp *qp)
 	};
 }
 
-/* The ack may be on its way in a descriptor, and the peer reads answers first: it would hear that nobody takes its next
- * requests before it hears that the earlier ones were executed. */
-static void acknowledge_again(struct vb_qp *qp)
+void vb_local_take_leave(struct vb_qp *qp)
 {
 	struct vb_pending_ack *ack = qp->local->ack;
 	struct vb_local_peer *peer = qp->peer ? qp->peer->local_peer : NULL;
-	if (!ack || !peer || ack->to != peer || peer->is_lost || vb_list_linked(&ack->link))
+	if (!ack || !ack->is_carried || !peer || ack->to != peer || peer->is_lost)
 		return;
+	assert(!vb_list_linked(&ack->link));
 	vb_list_add_tail(&peer->pending_acks, &ack->link);
 	ack->is_awaited = true;
+	ack->is_carried = false;
 }
 
 void vb_local_stop(struct vb_qp *qp)
 {
-	acknowledge_again(qp);
+	vb_local_take_leave(qp);
 	vb_list_remove(&qp->local->link);
 	vb_local_forget_reads(qp);
 	vb_local_forget_datagrams(qp);

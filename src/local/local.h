@@ -259,6 +259,7 @@ struct vb_pending_ack {
 	uint32_t dest_qpn, src_qpn, psn;
 	bool is_orphan;  /* its QP is gone */
 	bool is_awaited; /* by the peer */
+	bool is_carried; /* it has left in a descriptor, and nothing was executed since */
 };
 
 struct vb_send_wqe;
@@ -321,8 +322,11 @@ extern const struct vb_transport vb_local_transport; /* of the requests of QPs t
 
 void vb_local_init(struct vb_qp *qp, struct vb_local *local);
 void vb_local_choose(struct vb_qp *qp); /* packets or descriptors, if nothing is under way */
-void vb_local_stop(struct vb_qp *qp);   /* nothing more of it is sent or pulled */
-void vb_local_leave(struct vb_qp *qp);  /* and it has nothing to do with any local peer */
+/* The QP is about to stop. An ack that left in a descriptor goes once more as an answer: the peer reads answers first,
+ * and would hear that nobody takes its requests before it hears that the earlier ones were executed. */
+void vb_local_take_leave(struct vb_qp *qp);
+void vb_local_stop(struct vb_qp *qp);  /* nothing more of it is sent or pulled */
+void vb_local_leave(struct vb_qp *qp); /* and it has nothing to do with any local peer */
 void vb_local_check(const struct vb_qp *qp);
 /* UD's requests from the cursor to that tail that are for local peers go on to these. True: that was all there is. */
 bool vb_local_route_datagrams(struct vb_qp *qp, uint32_t tail);

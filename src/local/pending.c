@@ -12,6 +12,7 @@ uint8_t vb_local_carry_ack(struct vb_qp *qp, struct vb_descriptor *descriptor)
 	if (!ack || ack->to != qp->local_peer || !vb_list_linked(&ack->link))
 		return 0;
 	vb_list_remove(&ack->link);
+	ack->is_carried = true;
 	descriptor->acked = ack->psn;
 	assert(!vb_list_linked(&ack->link));
 	return VB_LOCAL_ACKED;

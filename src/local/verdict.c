@@ -39,8 +39,10 @@ void vb_local_say_absent(struct vb_local_peer *peer, const struct vb_descriptor 
 
 void vb_local_say_of(struct vb_local_peer *peer, struct vb_qp *qp, const struct vb_answer *answer)
 {
-	if (answer->kind != VB_ANSWER_ABSENT)
+	if (answer->kind != VB_ANSWER_ABSENT) {
 		vb_list_remove(&qp->local->ack->link);
+		qp->local->ack->is_carried = false;
+	}
 	vb_local_say(peer, answer);
 }
 
@@ -57,6 +59,7 @@ void vb_local_owe(const struct vb_local_call *call)
 		ack->is_awaited = false;
 	}
 	ack->is_awaited |= !(call->descriptor->flags & VB_LOCAL_UNAWAITED);
+	ack->is_carried = false;
 	assert(vb_list_linked(&ack->link));
 }
 

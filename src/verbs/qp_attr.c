@@ -99,7 +99,7 @@ VB_EXPORT int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int ma
 	if ((mask & IBV_QP_STATE) && ends_all(wanted.state))
 		vb_host_lane_take_leave(qp->host_lane, qp->qp);
 	else if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_SQD)
-		vb_host_lane_settle(qp->host_lane);
+		vb_host_lane_settle_qp(qp->host_lane, qp->qp);
 	if ((mask & IBV_QP_STATE) && wanted.state == VB_QPS_RTR && (mask & IBV_QP_DEST_QPN))
 		vb_host_lane_catch_up(qp->host_lane, wanted.dest_qpn);
 	err = vb_qp_modify(qp->qp, &wanted, (uint32_t)mask, vb_host_now());

@@ -254,8 +254,26 @@ void vb_host_lane_settle(struct vb_host_lane *d)
 	vb_turn_transmit(d, now);
 }
 
+/* Its peer may have answered in memory, and woken nobody for it. */
+static void catch_up_with_peer(struct vb_host_lane *d, struct vb_qp *qp)
+{
+	struct vb_qp_config config;
+	struct vb_qp_attr attr;
+
+	vb_qp_query(qp, &attr, &config);
+	vb_host_lane_catch_up(d, attr.dest_qpn);
+}
+
+void vb_host_lane_settle_qp(struct vb_host_lane *d, struct vb_qp *qp)
+{
+	catch_up_with_peer(d, qp);
+	vb_host_lane_settle(d);
+}
+
 void vb_host_lane_take_leave(struct vb_host_lane *d, struct vb_qp *qp)
 {
+	catch_up_with_peer(d, qp);
+	vb_local_take_leave(qp);
 	vb_host_lane_settle(d);
 	for (unsigned i = 0; i < FAREWELLS && vb_qp_takes_leave(qp, vb_host_now()); i++)
 		vb_turn_transmit(d, vb_host_now());

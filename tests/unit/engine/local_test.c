@@ -338,6 +338,29 @@ static void absence__follows_the_ack_to_what_came_before(void **state)
 	pair_close(p);
 }
 
+/* Said again later, it would be taken for an ack of what the next connection asks. */
+static void farewell__repeats_only_an_ack_that_a_descriptor_carried(void **state)
+{
+	for (int is_carried = 0; is_carried < 2; is_carried++) {
+		struct pair *p = open_filled(0);
+		pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+		pair_send(p, 0);
+		pair_take_descriptors(p, 1, PAIR_RING);
+		if (is_carried)
+			pair_post(p, 1, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+		pair_send(p, 1);
+		assert_int_equal(p->answers, 1 - is_carried);
+		vb_local_take_leave(p->side[1].qp);
+		pair_send(p, 1);
+		assert_int_equal(p->answers, 1);
+		assert_int_equal(vb_qp_destroy(p->side[1].qp), 0);
+		p->side[1].qp = NULL;
+		pair_send(p, 1);
+		assert_int_equal(p->answers, 1);
+		pair_close(p);
+	}
+}
+
 /* As long as it pleases: nobody asks again, and nothing is lost. */
 static void silence__of_a_living_peer_is_no_error(void **state)
 {
@@ -965,6 +988,7 @@ int main(void)
 		cmocka_unit_test(absence__is_waited_for),
 		cmocka_unit_test(absence__ends_with_the_retries),
 		cmocka_unit_test(absence__follows_the_ack_to_what_came_before),
+		cmocka_unit_test(farewell__repeats_only_an_ack_that_a_descriptor_carried),
 		cmocka_unit_test(silence__of_a_living_peer_is_no_error),
 		cmocka_unit_test(pull__that_is_refused_becomes_parts),
 		cmocka_unit_test(reads__are_as_many_as_were_agreed_on),

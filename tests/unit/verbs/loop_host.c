@@ -483,6 +483,11 @@ void vb_host_lane_settle(struct vb_host_lane *host_lane)
 	run(host_lane->device);
 }
 
+void vb_host_lane_settle_qp(struct vb_host_lane *host_lane, struct vb_qp *qp)
+{
+	vb_host_lane_settle(host_lane);
+}
+
 void vb_host_lane_take_leave(struct vb_host_lane *host_lane, struct vb_qp *qp)
 {
 	(void)qp; /* nothing is lost here */
