@@ -26,7 +26,7 @@ struct vb_requester {
 	bool is_answer : 1;     /* what is or was under way last answers a request that took no receive */
 	bool was_heard : 1;     /* the peer, ever */
 	bool is_rnr_waiting : 1;
-	bool has_local_operations : 1; /* posted, ever */
+	bool has_local_operations : 1; /* one came up, ever: it waits for all before it */
 	/* retry.c, from here on */
 	uint8_t retries_left : 4, rnr_retries_left : 4;
 	uint32_t tries;         /* retries of any kind since progress */

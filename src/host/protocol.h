@@ -15,7 +15,7 @@
 #include "base/gid.h"
 #include "os/passing.h"
 
-#define VB_BROKER_PROTOCOL    "8"
+#define VB_BROKER_PROTOCOL    "9"
 #define VB_BROKER_NAME        "verbena-broker." VB_BROKER_PROTOCOL
 #define VB_BROKER_ANY_VERSION "verbena-broker" /* bound by a broker of any protocol: two never share the port */
 #define VB_BROKER_START_NAME  "verbena-start." VB_BROKER_PROTOCOL /* bound, with the uid, while one is started */

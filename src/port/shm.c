@@ -19,7 +19,8 @@
 /* Records: the end that publishes one fetches the place of that behind the next, which takes as long as these do. */
 #define AHEAD 2u
 
-enum { PUBLISHED = 1, FREED = 2, /* reasons to wake a dozing end, and one that becomes one by vb_shm_urge */ TOLD = 4 };
+/* Reasons to wake a dozing end; TOLD is none until vb_shm_urge. */
+enum { PUBLISHED = 1, FREED = 2, TOLD = 4 };
 
 /* Counters that one end writes and the other reads. */
 struct side {
@@ -203,18 +204,19 @@ void vb_shm_urge(struct vb_shm *shm)
 		shm->done = (shm->done & ~TOLD) | PUBLISHED;
 }
 
-/* An end that is woken, or was awake, looks at all that there is. */
+/* An end that is woken, or is awake, looks at all that there is before it sleeps: then nothing told is left to say. */
 bool vb_shm_must_wake(struct vb_shm *shm)
 {
 	uint32_t done = shm->done & (PUBLISHED | FREED);
 
 	if (!done)
 		return false;
-	shm->done &= done & PUBLISHED ? 0 : TOLD;
+	shm->done &= TOLD;
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!(atomic_load_explicit(&shm->other->dozes_for, memory_order_relaxed) & done))
-		return false;
-	return atomic_exchange(&shm->other->dozes_for, 0) != 0;
+	uint32_t dozes_for = atomic_load_explicit(&shm->other->dozes_for, memory_order_relaxed);
+	if (dozes_for == 0 || dozes_for & done)
+		shm->done = 0;
+	return dozes_for & done && atomic_exchange(&shm->other->dozes_for, 0) != 0;
 }
 
 bool vb_shm_dozes(const struct vb_shm *shm)
@@ -441,7 +443,8 @@ void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_loc
 	if (room->descriptor_count > 0)
 		publish_descriptors(shm, room, heap_begin);
 	end_heap(out, room->heap_used);
-	if (room->descriptor_count > 0 || room->is_awaited)
+	bool is_nearly_full = room->answer_count > 0 && room->answer_max < VB_SHM_BATCH;
+	if (room->descriptor_count > 0 || room->is_awaited || is_nearly_full)
 		shm->done |= PUBLISHED;
 	else if (room->answer_count > 0)
 		shm->done |= TOLD;

@@ -118,7 +118,7 @@ static uint8_t some_opcode(const struct vb_qp *qp)
 static void place_payload(struct vb_descriptor *request)
 {
 	uint32_t choice = take(1);
-	request->place = choice & 15;
+	request->place = choice & 7;
 	if (choice < 224)
 		request->place = choice & 3;
 	switch ((enum vb_local_place)request->place) {
@@ -147,7 +147,7 @@ static void ask(void)
 	memset(request, 0, sizeof(*request));
 	request->opcode = some_opcode(qp);
 	uint32_t flags = take(1);
-	request->flags = flags & 15;
+	request->flags = flags & 31;
 	request->dest_qpn = flags < 240 ? vb_qp_number(qp) : take(4);
 	request->src_qpn = flags % 16 < 15 ? PEER_QPN : take(4);
 	request->psn = some_psn(qp->responder.expected_psn);

@@ -31,13 +31,14 @@ static bool may_wake_later(struct vb_host_peer *peer, vb_time now)
 	return vb_time_before(now, peer->exchange.rings_at.at);
 }
 
-/* The peer sleeps on although its requests that nobody waits for are executed. It hears of them when it wakes for
- * something else, and at the latest now: a drain of its queue, or an error behind them, waits for them after all. */
+/* A peer may sleep on although requests that it does not wait for are executed. It hears of them when it wakes for
+ * something else, and after RING_LATE it is woken: a drain of its queue, or an error behind them, may wait after all.
+ * Without a progress thread nobody would wake it then. */
 static void urge_late(struct vb_host_peer *peer, vb_time now)
 {
 	struct vb_deadline *late = &peer->exchange.rings_late_at;
 
-	if (peer->is_ours)
+	if (peer->is_ours || !vb_progress_has_thread(peer->all->host_lane))
 		vb_shm_urge(peer->shm);
 	if (!vb_shm_has_told(peer->shm))
 		late->is_set = false;
@@ -58,6 +59,7 @@ static void wake(struct vb_host_peer *peer, vb_time now)
 	peer->exchange.must_ring = peer->exchange.rings_at.is_set = false;
 	if (vb_shm_must_wake(peer->shm) && peer->bell >= 0)
 		syscall(SYS_sendto, peer->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+	peer->exchange.rings_late_at.is_set &= vb_shm_has_told(peer->shm);
 }
 
 /* For the summary, as all that counts here. */

@@ -282,6 +282,12 @@ static bool rings_as_it_answers(const struct played_peer *who, uint32_t psn)
 	return hears(who, &ignored) > 0;
 }
 
+/* As if there were one: then a deadline may be far. */
+static void pretend_to_have_a_thread(bool has_thread)
+{
+	vb_ownership_init(&vb_state_of(host_lane)->ownership, has_thread);
+}
+
 static void bell__rings_late_for_what_nobody_waits_for(void **state)
 {
 	bool was_in_time = false;
@@ -294,7 +300,10 @@ static void bell__rings_late_for_what_nobody_waits_for(void **state)
 	connect_qps(1);
 	while (hears(&who, &said) > 0)
 		;
-	for (uint32_t psn = 0; psn < 20 && !was_in_time; psn++) {
+	assert_true(rings_as_it_answers(&who, 0)); /* there is no thread */
+	answers = takes_answers(&who, VB_ANSWER_DONE);
+	pretend_to_have_a_thread(true);
+	for (uint32_t psn = 1; psn < 20 && !was_in_time; psn++) {
 		vb_time since = vb_host_now();
 		bool rings = rings_as_it_answers(&who, psn);
 		was_in_time = vb_time_since(since, vb_host_now()) < 3 * VB_MS; /* else the bell may be due */
@@ -312,7 +321,35 @@ static void bell__rings_late_for_what_nobody_waits_for(void **state)
 		answers += takes_answers(&who, VB_ANSWER_DONE);
 		assert_int_equal(answers, psn + 1);
 	}
+	pretend_to_have_a_thread(false);
 	assert_true(was_in_time);
+	part(&who);
+}
+
+/* The peer's answer lies in memory, and rang no bell. */
+static void farewell__takes_what_was_answered(void **state)
+{
+	struct vb_qp_attr error = { .state = VB_QPS_ERR };
+	struct vb_descriptor seen;
+	struct vb_local_room room;
+	struct played_peer who;
+
+	NEEDS_NAMESPACE;
+	meet(device, &who, SLOT);
+	connect_qps(1);
+	post_write(0);
+	assert_int_equal(vb_shm_see_descriptors(who.shm, &seen, 1), 1);
+	assert_int_equal(vb_host_lane_lock(host_lane), 0);
+	vb_shm_free_descriptors(who.shm, 1);
+	vb_shm_room(who.shm, VB_SHM_ANSWERING, &room);
+	room.answers[room.answer_count++] = (struct vb_answer){
+		.dest_qpn = seen.src_qpn, .src_qpn = seen.dest_qpn, .psn = seen.psn, .kind = VB_ANSWER_DONE
+	};
+	vb_shm_publish(who.shm, VB_SHM_ANSWERING, &room);
+	vb_host_lane_take_leave(host_lane, qps[0]);
+	assert_int_equal(vb_qp_modify(qps[0], &error, VB_QP_STATE, vb_host_now()), 0);
+	vb_host_lane_unlock(host_lane);
+	assert_int_equal(completes(), VB_WC_SUCCESS);
 	part(&who);
 }
 
@@ -1467,6 +1504,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(introduction__leads_to_requests_by_memory),
 		TEST(bell__rings_late_for_what_nobody_waits_for),
+		TEST(farewell__takes_what_was_answered),
 		TEST(introduction__greets_with_a_riddle_alone),
 		TEST(introduction__reads_the_others_riddle_and_says_what_it_pulls),
 		TEST(introduction__shows_its_memory_to_who_reads_the_riddle),

@@ -469,6 +469,31 @@ static void doze__is_not_ended_by_answers_that_are_not_awaited_until_it_is_urged
 	assert_false(vb_shm_has_told(ends[0]));
 }
 
+/* An end that is awake looks before it sleeps, and so does one that is woken for another reason. */
+static void doze__has_heard_all_that_was_told_before_it(void **state)
+{
+	ask(ends[1], 2);
+	assert_false(answers_and_wakes(ends[0], false));
+	assert_true(vb_shm_has_told(ends[0]));
+	assert_false(frees_and_wakes(ends[0], 1, 0));
+	assert_false(vb_shm_has_told(ends[0]));
+	vb_shm_doze(ends[1], true);
+	assert_false(answers_and_wakes(ends[0], false));
+	assert_true(frees_and_wakes(ends[0], 1, 0));
+	assert_false(vb_shm_has_told(ends[0]));
+}
+
+/* Else there would be no room for the answers that are awaited. */
+static void doze__is_ended_by_answers_that_nearly_fill_the_ring(void **state)
+{
+	unsigned answers = 0;
+
+	vb_shm_doze(ends[1], false);
+	while (answers < VB_SHM_RING && !answers_and_wakes(ends[0], false))
+		answers++;
+	assert_in_range(answers, VB_SHM_RING / 2, VB_SHM_RING - 2);
+}
+
 /* One who frees and publishes asks once. */
 static void doze__is_ended_once_by_all_of_a_turn(void **state)
 {
@@ -708,6 +733,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(doze__is_ended_by_what_is_freed_if_so_wished, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(
 			doze__is_not_ended_by_answers_that_are_not_awaited_until_it_is_urged, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(doze__has_heard_all_that_was_told_before_it, open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(
+			doze__is_ended_by_answers_that_nearly_fill_the_ring, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(doze__is_ended_once_by_all_of_a_turn, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(doze__finds_what_was_published_before, open_pair, close_pair),
 		cmocka_unit_test(mirror__gives_back_what_is_put_into_it),
