@@ -153,6 +153,8 @@ static bool is_at_rest(void)
 
 static void check_at_rest(void)
 {
+	for (unsigned i = 0; i < world.host_count; i++)
+		host_take_completions(&world.hosts[i]);
 	for (unsigned i = 0; i < world.connection_count; i++) {
 		struct connection *connection = &world.connections[i];
 		for (int k = 0; k < 2; k++)

@@ -130,9 +130,22 @@ static void meet(struct side *side)
 	trace("lane %u meets lane %u", side->lane->slot, peer->slot);
 }
 
+/* What it posted and has not sent goes as packets, which other messages may overtake. */
+static void part_from(const struct side *side, struct endpoint *end)
+{
+	if (end->lane != side->lane || end->peer->lane != side->other->lane)
+		return;
+	end->connection->lost_lender = true;
+	for (unsigned i = end->peer->inbound_head; i != end->peer->inbound_tail; i++)
+		end->peer->inbound[i % MAX_QUEUE].way = 0;
+}
+
 /* The first of two ends to be gone may be gone for long before the other sees it. */
 static void lose(struct side *side)
 {
+	for (unsigned i = 0; i < world.connection_count; i++)
+		for (unsigned k = 0; k < 2; k++)
+			part_from(side, &world.connections[i].ends[k]);
 	trace("lane %u loses lane %u", side->lane->slot, side->other->lane->slot);
 	local_let_go(side->lane->host);
 	side->is_met = false;

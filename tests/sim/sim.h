@@ -211,6 +211,7 @@ struct connection {
 	enum { UP, BROKEN, FLUSHING, ENDING } state; /* ENDING: nothing is posted any more */
 	bool may_break;   /* a fault was injected: errors are to be expected until it is repaired */
 	bool is_silenced; /* one end has vanished: only a timeout tells */
+	bool lost_lender; /* UC: bytes that were not a message's any more may have been copied before that was seen */
 	bool is_repair_set;
 	vb_time repair_at;
 	unsigned generation;
