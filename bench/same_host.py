@@ -71,8 +71,8 @@ def knows_setting(bench, settings):
 
 TARGET_EXECUTES = ("a request is executed by the target's lane, mapped or not: who stored for it, and was stopped amid that, "
                    "could store after the memory was deregistered")
-POST = ("a post by itself is some 1,100 instructions, of them four that wait for all stores, and its retirement 250: 0.18 us, "
-        "where nothing else uses the caches")
+POST = ("a post by itself is some 1,100 instructions, of them four that wait for all stores, and its retirement 250, where UCX's "
+        "message takes its sender 520; the receiver takes as long as the sender")
 LIST = "a message is 700 instructions to its sender and 1,000 to its receiver, the receive posted for it 130 of them"
 
 

@@ -129,7 +129,10 @@ void vb_local_take_leave(struct vb_qp *qp)
 {
 	struct vb_pending_ack *ack = qp->local->ack;
 	struct vb_local_peer *peer = qp->peer ? qp->peer->local_peer : NULL;
-	if (!ack || !ack->is_carried || !peer || ack->to != peer || peer->is_lost)
+	if (!ack || !peer || ack->to != peer || peer->is_lost)
+		return;
+	ack->goes_alone = true;
+	if (!ack->is_carried)
 		return;
 	assert(!vb_list_linked(&ack->link));
 	vb_list_add_tail(&peer->pending_acks, &ack->link);
@@ -186,6 +189,8 @@ static void finish_unacknowledged(struct vb_qp *qp, vb_time now)
 static void lose(struct vb_qp *qp, vb_time now)
 {
 	bool was_busy = has_begun(qp);
+	if (qp->local->ack)
+		qp->local->ack->is_carried = false;
 	turn_to(qp, NULL);
 	if (was_busy && qp->is_reliable) {
 		vb_qp_fail(qp, VB_CAUSE_PEER_DIED, VB_WC_RETRY_EXC_ERR, now);

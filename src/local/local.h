@@ -260,6 +260,7 @@ struct vb_pending_ack {
 	bool is_orphan;  /* its QP is gone */
 	bool is_awaited; /* by the peer */
 	bool is_carried; /* it has left in a descriptor, and nothing was executed since */
+	bool goes_alone; /* as an answer, not in a descriptor */
 };
 
 struct vb_send_wqe;

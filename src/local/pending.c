@@ -9,7 +9,7 @@
 uint8_t vb_local_carry_ack(struct vb_qp *qp, struct vb_descriptor *descriptor)
 {
 	struct vb_pending_ack *ack = qp->local->ack;
-	if (!ack || ack->to != qp->local_peer || !vb_list_linked(&ack->link))
+	if (!ack || ack->to != qp->local_peer || !vb_list_linked(&ack->link) || ack->goes_alone)
 		return 0;
 	vb_list_remove(&ack->link);
 	ack->is_carried = true;

@@ -59,7 +59,7 @@ void vb_local_owe(const struct vb_local_call *call)
 		ack->is_awaited = false;
 	}
 	ack->is_awaited |= !(call->descriptor->flags & VB_LOCAL_UNAWAITED);
-	ack->is_carried = false;
+	ack->is_carried = ack->goes_alone = false;
 	assert(vb_list_linked(&ack->link));
 }
 

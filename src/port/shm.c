@@ -443,8 +443,8 @@ void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_loc
 	if (room->descriptor_count > 0)
 		publish_descriptors(shm, room, heap_begin);
 	end_heap(out, room->heap_used);
-	bool is_nearly_full = room->answer_count > 0 && room->answer_max < VB_SHM_BATCH;
-	if (room->descriptor_count > 0 || room->is_awaited || is_nearly_full)
+	bool is_nearly_full = shm->answers.published - shm->answers.freed > VB_SHM_RING - VB_SHM_BATCH;
+	if (room->descriptor_count > 0 || room->is_awaited || (is_nearly_full && room->answer_count > 0))
 		shm->done |= PUBLISHED;
 	else if (room->answer_count > 0)
 		shm->done |= TOLD;

@@ -63,7 +63,7 @@ static bool fail_oldest_qp(struct context_object *context)
 	const bool is_it = qp && qp->host_lane == lane;
 	if (is_it) {
 		const struct vb_qp_attr attr = { .state = VB_QPS_ERR };
-		vb_host_lane_settle(lane);
+		vb_host_lane_take_leave(lane, qp->qp);
 		if (vb_qp_modify(qp->qp, &attr, IBV_QP_STATE, vb_host_now()) == 0)
 			qp->ibv.state = IBV_QPS_ERR;
 		vb_async_event_queue(context, IBV_EVENT_QP_FATAL, link);

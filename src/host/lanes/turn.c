@@ -255,24 +255,24 @@ void vb_host_lane_settle(struct vb_host_lane *d)
 }
 
 /* Its peer may have answered in memory, and woken nobody for it. */
-static void catch_up_with_peer(struct vb_host_lane *d, struct vb_qp *qp)
+static void take_answers(struct vb_host_lane *d, struct vb_qp *qp)
 {
 	struct vb_qp_config config;
 	struct vb_qp_attr attr;
 
 	vb_qp_query(qp, &attr, &config);
-	vb_host_lane_catch_up(d, attr.dest_qpn);
+	vb_host_peers_take_answers(d, (uint8_t)(attr.dest_qpn >> 16), vb_host_now());
 }
 
 void vb_host_lane_settle_qp(struct vb_host_lane *d, struct vb_qp *qp)
 {
-	catch_up_with_peer(d, qp);
+	take_answers(d, qp);
 	vb_host_lane_settle(d);
 }
 
 void vb_host_lane_take_leave(struct vb_host_lane *d, struct vb_qp *qp)
 {
-	catch_up_with_peer(d, qp);
+	take_answers(d, qp);
 	vb_local_take_leave(qp);
 	vb_host_lane_settle(d);
 	for (unsigned i = 0; i < FAREWELLS && vb_qp_takes_leave(qp, vb_host_now()); i++)

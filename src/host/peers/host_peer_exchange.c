@@ -247,6 +247,14 @@ void vb_host_peer_receive_all(struct vb_host_peer *peer, vb_time now)
 		;
 }
 
+void vb_host_peers_take_answers(struct vb_host_lane *d, uint8_t slot, vb_time now)
+{
+	struct vb_host_peer *peer = d->peers ? d->peers->by_slot[slot] : NULL;
+
+	if (peer && vb_host_peer_is_ready(peer))
+		take_answers(peer, now);
+}
+
 void vb_host_peers_catch_up(struct vb_host_lane *d, uint8_t slot, vb_time now)
 {
 	struct vb_host_peer *peer = d->peers ? d->peers->by_slot[slot] : NULL;

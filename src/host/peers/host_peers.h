@@ -105,6 +105,8 @@ void vb_host_peers_put(const struct vb_process *process, unsigned lanes, struct 
 bool vb_host_peers_have_news(struct vb_host_lane *host_lane); /* of a peer that is awake, and there are such */
 /* True when anything happened. */
 bool vb_host_peers_receive(struct vb_host_lane *host_lane, vb_time now);
+/* Takes what the peer in slot has answered so far, and executes nothing. */
+void vb_host_peers_take_answers(struct vb_host_lane *host_lane, uint8_t slot, vb_time now);
 /* Takes all that the peer in slot has sent so far. */
 void vb_host_peers_catch_up(struct vb_host_lane *host_lane, uint8_t slot, vb_time now);
 bool vb_host_peers_transmit(struct vb_host_lane *host_lane, vb_time now);

@@ -361,6 +361,24 @@ static void farewell__repeats_only_an_ack_that_a_descriptor_carried(void **state
 	}
 }
 
+/* Nor does another descriptor carry it then. */
+static void farewell__goes_as_an_answer_beside_what_is_still_sent(void **state)
+{
+	struct pair *p = open_filled(0);
+	pair_post(p, 0, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+	pair_send(p, 0);
+	pair_take_descriptors(p, 1, PAIR_RING);
+	pair_post(p, 1, VB_WR_RDMA_WRITE, SOURCE, 8, PLACE);
+	vb_local_take_leave(p->side[1].qp);
+	pair_send(p, 1);
+	assert_int_equal(p->answers, 1);
+	assert_int_equal(p->descriptors, 2);
+	vb_local_take_leave(p->side[1].qp);
+	pair_send(p, 1);
+	assert_int_equal(p->answers, 1);
+	pair_close(p);
+}
+
 /* As long as it pleases: nobody asks again, and nothing is lost. */
 static void silence__of_a_living_peer_is_no_error(void **state)
 {
@@ -989,6 +1007,7 @@ int main(void)
 		cmocka_unit_test(absence__ends_with_the_retries),
 		cmocka_unit_test(absence__follows_the_ack_to_what_came_before),
 		cmocka_unit_test(farewell__repeats_only_an_ack_that_a_descriptor_carried),
+		cmocka_unit_test(farewell__goes_as_an_answer_beside_what_is_still_sent),
 		cmocka_unit_test(silence__of_a_living_peer_is_no_error),
 		cmocka_unit_test(pull__that_is_refused_becomes_parts),
 		cmocka_unit_test(reads__are_as_many_as_were_agreed_on),
