@@ -53,7 +53,7 @@ enum vb_shm_use { VB_SHM_ASKING, VB_SHM_ANSWERING };
 void vb_shm_room(struct vb_shm *shm, enum vb_shm_use use, struct vb_local_room *room);
 /* Publishes the records that were put into that room: answers first. */
 void vb_shm_publish(struct vb_shm *shm, enum vb_shm_use use, const struct vb_local_room *room);
-/* What the other end is to be woken for, since vb_shm_must_wake was asked last. */
+/* Something was published since vb_shm_must_wake was asked last, for which the other end is to be woken. */
 bool vb_shm_has_published(const struct vb_shm *shm);
 /* Answers that the other end does not wait for, by its word, and may be sleeping on: it is woken for them once
  * vb_shm_urge says so. */

@@ -130,7 +130,7 @@ static void meet(struct side *side)
 	trace("lane %u meets lane %u", side->lane->slot, peer->slot);
 }
 
-/* What it posted and has not sent goes as packets, which other messages may overtake. */
+/* The end sends its waiting messages as packets from now on, and other messages may overtake these. */
 static void part_from(const struct side *side, struct endpoint *end)
 {
 	if (end->lane != side->lane || end->peer->lane != side->other->lane)

@@ -255,26 +255,20 @@ void vb_host_lane_settle(struct vb_host_lane *d)
 }
 
 /* Its peer may have answered in memory, and woken nobody for it. */
-static void take_answers(struct vb_host_lane *d, struct vb_qp *qp)
+void vb_host_lane_settle_qp(struct vb_host_lane *d, struct vb_qp *qp)
 {
 	struct vb_qp_config config;
 	struct vb_qp_attr attr;
 
 	vb_qp_query(qp, &attr, &config);
 	vb_host_peers_take_answers(d, (uint8_t)(attr.dest_qpn >> 16), vb_host_now());
-}
-
-void vb_host_lane_settle_qp(struct vb_host_lane *d, struct vb_qp *qp)
-{
-	take_answers(d, qp);
 	vb_host_lane_settle(d);
 }
 
 void vb_host_lane_take_leave(struct vb_host_lane *d, struct vb_qp *qp)
 {
-	take_answers(d, qp);
 	vb_local_take_leave(qp);
-	vb_host_lane_settle(d);
+	vb_host_lane_settle_qp(d, qp);
 	for (unsigned i = 0; i < FAREWELLS && vb_qp_takes_leave(qp, vb_host_now()); i++)
 		vb_turn_transmit(d, vb_host_now());
 }

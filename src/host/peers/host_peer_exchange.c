@@ -38,14 +38,12 @@ static void urge_late(struct vb_host_peer *peer, vb_time now)
 {
 	struct vb_deadline *late = &peer->exchange.rings_late_at;
 
-	if (peer->is_ours || !vb_progress_has_thread(peer->all->host_lane))
+	if (peer->is_ours || !vb_progress_has_thread(peer->all->host_lane) || vb_deadline_due(*late, now))
 		vb_shm_urge(peer->shm);
 	if (!vb_shm_has_told(peer->shm))
 		late->is_set = false;
 	else if (!late->is_set)
 		*late = (struct vb_deadline){ vb_time_add(now, RING_LATE), true };
-	else if (vb_deadline_due(*late, now))
-		vb_shm_urge(peer->shm);
 }
 
 /* A peer that only waits for room is woken with what is sent soon. */
@@ -247,19 +245,26 @@ void vb_host_peer_receive_all(struct vb_host_peer *peer, vb_time now)
 		;
 }
 
-void vb_host_peers_take_answers(struct vb_host_lane *d, uint8_t slot, vb_time now)
+static struct vb_host_peer *ready_peer(const struct vb_host_lane *d, uint8_t slot)
 {
 	struct vb_host_peer *peer = d->peers ? d->peers->by_slot[slot] : NULL;
 
-	if (peer && vb_host_peer_is_ready(peer))
+	return peer && vb_host_peer_is_ready(peer) ? peer : NULL;
+}
+
+void vb_host_peers_take_answers(struct vb_host_lane *d, uint8_t slot, vb_time now)
+{
+	struct vb_host_peer *peer = ready_peer(d, slot);
+
+	if (peer)
 		take_answers(peer, now);
 }
 
 void vb_host_peers_catch_up(struct vb_host_lane *d, uint8_t slot, vb_time now)
 {
-	struct vb_host_peer *peer = d->peers ? d->peers->by_slot[slot] : NULL;
+	struct vb_host_peer *peer = ready_peer(d, slot);
 
-	if (peer && vb_host_peer_is_ready(peer))
+	if (peer)
 		vb_host_peer_receive_all(peer, now);
 }
 

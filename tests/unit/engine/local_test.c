@@ -100,17 +100,23 @@ static void atomics__say_what_was_there(void **state)
 	pair_close(p);
 }
 
+static struct vb_mw *bind_window(struct pair *p, int of)
+{
+	struct vb_mw *mw;
+	assert_int_equal(vb_mw_create(p->side[of].pd, 2, &mw), 0);
+	struct vb_send_wr bind = { .opcode = VB_WR_BIND_MW,
+		.flags = VB_SEND_SIGNALED,
+		.bind = { mw, p->side[of].mr, (1 << 20) + PLACE, 64, VB_ACCESS_REMOTE_WRITE, vb_mw_key(mw) + 1 } };
+	assert_int_equal(pair_try_post(p, of, &bind), 0);
+	pair_settle(p);
+	assert_int_equal(pair_completion(p, of).status, VB_WC_SUCCESS);
+	return mw;
+}
+
 static void send__with_invalidate_closes_a_window(void **state)
 {
 	struct pair *p = pair_open(VB_QP_RC, true, 0);
-	struct vb_mw *mw;
-	assert_int_equal(vb_mw_create(p->side[1].pd, 2, &mw), 0);
-	struct vb_send_wr bind = { .opcode = VB_WR_BIND_MW,
-		.flags = VB_SEND_SIGNALED,
-		.bind = { mw, p->side[1].mr, (1 << 20) + PLACE, 64, VB_ACCESS_REMOTE_WRITE, vb_mw_key(mw) + 1 } };
-	assert_int_equal(pair_try_post(p, 1, &bind), 0);
-	pair_settle(p);
-	assert_int_equal(pair_completion(p, 1).status, VB_WC_SUCCESS);
+	struct vb_mw *mw = bind_window(p, 1);
 	struct vb_sge sge = pair_sge(p, 0, SOURCE, 8);
 	struct vb_send_wr wr = pair_wr(p, 0, VB_WR_SEND_WITH_INV, &sge, 0);
 	wr.imm_or_inv = vb_mw_key(mw);
@@ -767,14 +773,7 @@ static void answers__are_awaited_where_something_completes(void **state)
 static void answers__are_awaited_once_there_are_local_operations(void **state)
 {
 	struct pair *p = pair_open(VB_QP_RC, true, 0);
-	struct vb_mw *mw;
-	assert_int_equal(vb_mw_create(p->side[0].pd, 2, &mw), 0);
-	struct vb_send_wr bind = { .opcode = VB_WR_BIND_MW,
-		.flags = VB_SEND_SIGNALED,
-		.bind = { mw, p->side[0].mr, (1 << 20) + PLACE, 64, VB_ACCESS_REMOTE_WRITE, vb_mw_key(mw) + 1 } };
-	assert_int_equal(pair_try_post(p, 0, &bind), 0);
-	pair_settle(p);
-	assert_int_equal(pair_completion(p, 0).status, VB_WC_SUCCESS);
+	struct vb_mw *mw = bind_window(p, 0);
 	write_quietly(p, 8);
 	assert_int_equal(p->awaited, 1);
 	assert_int_equal(vb_mw_destroy(mw), 0);

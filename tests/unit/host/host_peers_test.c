@@ -243,10 +243,23 @@ static pid_t child_unknown_to_libc(void)
 
 /* ---- Introduction ------------------------------------------------------------------------------------------------ */
 
+/* The played peer has executed this request. */
+static void answers_done(const struct played_peer *who, const struct vb_descriptor *request, bool is_awaited)
+{
+	struct vb_local_room room;
+
+	vb_shm_free_descriptors(who->shm, 1);
+	vb_shm_room(who->shm, VB_SHM_ANSWERING, &room);
+	room.answers[room.answer_count++] = (struct vb_answer){
+		.dest_qpn = request->src_qpn, .src_qpn = request->dest_qpn, .psn = request->psn, .kind = VB_ANSWER_DONE
+	};
+	room.is_awaited = is_awaited;
+	vb_shm_publish(who->shm, VB_SHM_ANSWERING, &room);
+}
+
 static void introduction__leads_to_requests_by_memory(void **state)
 {
 	struct vb_descriptor seen;
-	struct vb_local_room room;
 	struct played_peer who;
 
 	NEEDS_NAMESPACE;
@@ -256,13 +269,7 @@ static void introduction__leads_to_requests_by_memory(void **state)
 	assert_int_equal(vb_shm_see_descriptors(who.shm, &seen, 1), 1);
 	assert_int_equal(seen.opcode, VB_WRITE_ONLY);
 	assert_int_equal(seen.dest_qpn, SLOT << 16 | 1);
-	vb_shm_free_descriptors(who.shm, 1);
-	vb_shm_room(who.shm, VB_SHM_ANSWERING, &room);
-	room.answers[room.answer_count++] = (struct vb_answer){
-		.dest_qpn = seen.src_qpn, .src_qpn = seen.dest_qpn, .psn = seen.psn, .kind = VB_ANSWER_DONE
-	};
-	room.is_awaited = true;
-	vb_shm_publish(who.shm, VB_SHM_ANSWERING, &room);
+	answers_done(&who, &seen, true);
 	assert_true(wakes(&who));
 	assert_int_equal(completes(), VB_WC_SUCCESS);
 	part(&who);
@@ -331,7 +338,6 @@ static void farewell__takes_what_was_answered(void **state)
 {
 	struct vb_qp_attr error = { .state = VB_QPS_ERR };
 	struct vb_descriptor seen;
-	struct vb_local_room room;
 	struct played_peer who;
 
 	NEEDS_NAMESPACE;
@@ -340,12 +346,7 @@ static void farewell__takes_what_was_answered(void **state)
 	post_write(0);
 	assert_int_equal(vb_shm_see_descriptors(who.shm, &seen, 1), 1);
 	assert_int_equal(vb_host_lane_lock(host_lane), 0);
-	vb_shm_free_descriptors(who.shm, 1);
-	vb_shm_room(who.shm, VB_SHM_ANSWERING, &room);
-	room.answers[room.answer_count++] = (struct vb_answer){
-		.dest_qpn = seen.src_qpn, .src_qpn = seen.dest_qpn, .psn = seen.psn, .kind = VB_ANSWER_DONE
-	};
-	vb_shm_publish(who.shm, VB_SHM_ANSWERING, &room);
+	answers_done(&who, &seen, false);
 	vb_host_lane_take_leave(host_lane, qps[0]);
 	assert_int_equal(vb_qp_modify(qps[0], &error, VB_QP_STATE, vb_host_now()), 0);
 	vb_host_lane_unlock(host_lane);
